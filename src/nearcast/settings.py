@@ -1,0 +1,64 @@
+"""The limits and defaults of nearcast, as one table.
+
+The environment (`NEARCAST_<NAME>`) overrides a default; `docs/reference/settings.md` lists the same table.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from nearcast.errors import NearcastError
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One row of the table; `value` reads the environment first."""
+
+    name: str
+    default: int | str
+    help: str
+
+    @property
+    def variable(self) -> str:
+        return f"NEARCAST_{self.name.upper()}"
+
+    @property
+    def value(self) -> int | str:
+        given = os.environ.get(self.variable)
+        if given is None:
+            return self.default
+        if isinstance(self.default, str):
+            return given
+        try:
+            return int(given)
+        except ValueError:
+            raise NearcastError(f"{self.variable}={given!r} is not a whole number; unset it or give one") from None
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting("max_message_keywords", 4096, "distinct keywords one message may carry"),
+    Setting("max_subscription_keywords", 256, "distinct keywords one clause of a subscription may name"),
+    Setting("max_keyword_bytes", 256, "length of one keyword in UTF-8 bytes"),
+    Setting("max_text_characters", 1_000_000, "length of the text of one message"),
+    Setting("max_interest_characters", 20_000, "length of one interest"),
+    Setting("max_interest_depth", 100, "nesting of parentheses and NOT in one interest"),
+    Setting("max_interest_clauses", 256, "clauses of one interest in disjunctive normal form"),
+    Setting("max_region_vertices", 100_000, "vertices of one polygon or multipolygon"),
+    Setting("max_covering_boxes", 8, "boxes that cover one region inside an index"),
+    Setting("kernel_cache", "", "folder of compiled kernels; empty = the user's cache folder"),
+)
+
+_BY_NAME = {setting.name: setting for setting in SETTINGS}
+
+
+def limit(name: str) -> int:
+    """The current value of a numeric setting."""
+    value = _BY_NAME[name].value
+    assert isinstance(value, int)
+    return value
+
+
+def text(name: str) -> str:
+    """The current value of a textual setting."""
+    return str(_BY_NAME[name].value)
