@@ -1,0 +1,156 @@
+"""`@kernel` and `@parallel_kernel`: the one place that calls Numba, with a cache keyed by source.
+
+Numba's own cache does not see edits in another file and depends on the path of the source. Ours is keyed by the text of the
+module and of every nearcast module it imports, so an edit recompiles what depends on it and nothing else, wherever it lies.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import logging
+import os
+import re
+import threading
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core import config as numba_config
+from numba.core import event as numba_event
+from numba.core.caching import _CacheLocator
+
+from nearcast import settings
+
+logger = logging.getLogger("nearcast.compile")
+
+PACKAGE = Path(__file__).resolve().parent.parent
+_IMPORT = re.compile(r"^\s*(?:from (nearcast[\w.]*) import ([^\n(]+|\([^)]*\))|import (nearcast[\w.]*))", re.MULTILINE)
+_decorating = threading.Lock()
+
+# Kernels are not annotated: their parameter types are the comments of the layouts.
+Kernel = Callable[..., Any]
+
+
+def cache_folder() -> Path:
+    """Where compiled kernels are kept; one folder per bounds-check mode, because Numba's key leaves it out."""
+    given = settings.text("kernel_cache")
+    user_cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    root = Path(given) if given else user_cache / "nearcast" / "kernels"
+    return root / ("bounds-checked" if numba_config.BOUNDSCHECK else "plain")
+
+
+def _module_file(dotted: str) -> Path | None:
+    path = PACKAGE.parent.joinpath(*dotted.split("."))
+    for file in (path.with_suffix(".py"), path / "__init__.py"):
+        if file.is_file():
+            return file
+    return None
+
+
+@cache
+def _imported_files(file: Path) -> tuple[Path, ...]:
+    """The nearcast modules that `file` names in its import statements."""
+    found: set[Path] = set()
+    for module, names, plain in _IMPORT.findall(file.read_text(encoding="utf-8")):
+        base = module or plain
+        candidates = [base, *(f"{base}.{name}" for name in re.findall(r"\w+", names))]
+        found.update(path for dotted in candidates if (path := _module_file(dotted)) is not None)
+    return tuple(sorted(found))
+
+
+@cache
+def source_key(file: Path) -> str:
+    """A hash of the text of `file` and of every nearcast module it imports, directly or not."""
+    pending, seen = [file], {file}
+    while pending:
+        for path in _imported_files(pending.pop()):
+            if path not in seen:
+                seen.add(path)
+                pending.append(path)
+    digest = hashlib.sha256()
+    for path in sorted(seen):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+class SourceKeyedLocator(_CacheLocator):  # type: ignore[misc]
+    """Tells Numba to cache a kernel in a folder named by its module and source key."""
+
+    def __init__(self, function: Callable[..., Any], file: Path) -> None:
+        key = source_key(file)
+        self._folder = cache_folder() / f"{function.__module__}-{key}"
+        self._stamp = key
+        self._line = function.__code__.co_firstlineno
+
+    def get_cache_path(self) -> str:
+        return str(self._folder)
+
+    def get_source_stamp(self) -> str:
+        return self._stamp
+
+    def get_disambiguator(self) -> str:
+        return str(self._line)
+
+    @classmethod
+    def from_function(cls, function: Callable[..., Any], file: str) -> SourceKeyedLocator:
+        locator = cls(function, Path(file).resolve())
+        locator.ensure_cache_path()
+        return locator
+
+
+def _compile_cached(function: Kernel, **options: Any) -> Kernel:
+    if numba_config.DISABLE_JIT:
+        return function
+    with _decorating:
+        before = numba_config.CACHE_LOCATOR_CLASSES
+        # Only while decorating: functions of other packages keep Numba's own cache.
+        numba_config.CACHE_LOCATOR_CLASSES = f"{__name__}.{SourceKeyedLocator.__name__}"
+        try:
+            compiled: Kernel = numba.njit(cache=True, nogil=True, **options)(function)
+            return compiled
+        finally:
+            numba_config.CACHE_LOCATOR_CLASSES = before
+
+
+def kernel(function: Kernel) -> Kernel:
+    """Compile a loop: cached, without the GIL, with Python's own arithmetic errors."""
+    return _compile_cached(function)
+
+
+def parallel_kernel(function: Kernel) -> Kernel:
+    """Compile an outermost batch loop whose `prange` iterations run on several threads."""
+    return _compile_cached(function, parallel=True)
+
+
+def inline_kernel(function: Kernel) -> Kernel:
+    """Compile a small helper into each of its callers: a call that passes arrays costs more than the helper itself."""
+    return _compile_cached(function, forceinline=True)
+
+
+class _CompileNotice(numba_event.Listener):  # type: ignore[misc]
+    """Says once per process that kernels are being compiled, because the first use takes seconds."""
+
+    def __init__(self) -> None:
+        self._said = False
+
+    def on_start(self, event: Any) -> None:
+        if self._said or not _is_ours(event):
+            return
+        self._said = True
+        logger.warning("compiling matching kernels for this machine (once; kept in %s)", cache_folder())
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
+def _is_ours(event: Any) -> bool:
+    dispatcher = (event.data or {}).get("dispatcher")
+    function = getattr(dispatcher, "py_func", None)
+    module = inspect.getmodule(function) if function is not None else None
+    return module is not None and module.__name__.startswith("nearcast.")
+
+
+numba_event.register("numba:compile", _CompileNotice())

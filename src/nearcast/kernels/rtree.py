@@ -1,0 +1,248 @@
+"""An R-tree as flat arrays: bulk loading, then single insertions with splits, in nodes with a fixed number of places."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from nearcast.kernels.compile import inline_kernel, kernel
+
+NO_NODE = -1
+
+
+class RTreeArrays(NamedTuple):
+    """Node `n` has the entries `n * places + i` for i < n_entries[n]; an entry is a box and a child.
+
+    Children of a node of level 0 are items, of a higher level nodes one level below. A node has one place more than it may
+    have entries: it is split when the last place is taken.
+    """
+
+    x0: np.ndarray  # float64[n_nodes_room * places]
+    y0: np.ndarray  # float64[...]
+    x1: np.ndarray  # float64[...]
+    y1: np.ndarray  # float64[...]
+    child: np.ndarray  # int32[...]
+    n_entries: np.ndarray  # int32[n_nodes_room]
+    level: np.ndarray  # int32[n_nodes_room]
+    parent: np.ndarray  # int32[n_nodes_room]; NO_NODE for the root
+    head: np.ndarray  # int64[3]: root, number of nodes, places per node
+
+
+ROOT, N_NODES, PLACES = 0, 1, 2
+
+
+def empty_rtree(capacity: int) -> RTreeArrays:
+    """A tree of one leaf without entries."""
+    return _allocated(1, np.array([0, 1, capacity + 1], np.int64))
+
+
+def _allocated(n_nodes: int, head: np.ndarray) -> RTreeArrays:
+    places = int(head[PLACES])
+    x0, y0, x1, y1 = (np.empty(n_nodes * places, np.float64) for _ in range(4))
+    child = np.full(n_nodes * places, NO_NODE, np.int32)
+    parent = np.full(n_nodes, NO_NODE, np.int32)
+    return RTreeArrays(x0, y0, x1, y1, child, np.zeros(n_nodes, np.int32), np.zeros(n_nodes, np.int32), parent, head)
+
+
+def with_room(tree: RTreeArrays, n_nodes: int) -> RTreeArrays:
+    """The same tree with room for at least `n_nodes` nodes."""
+    if n_nodes <= len(tree.level):
+        return tree
+    grown = _allocated(max(n_nodes, 2 * len(tree.level)), tree.head)
+    for name in RTreeArrays._fields[:-1]:
+        old = getattr(tree, name)
+        getattr(grown, name)[: len(old)] = old
+    return grown
+
+
+def pack(x0: np.ndarray, y0: np.ndarray, x1: np.ndarray, y1: np.ndarray, items: np.ndarray, capacity: int) -> RTreeArrays:
+    """Sort-Tile-Recursive bulk load: slices by centre x, tiles by centre y, nodes evenly full, level by level."""
+    if len(items) == 0:
+        return empty_rtree(capacity)
+    levels = []
+    boxes, children = [x0, y0, x1, y1], items
+    while True:
+        order = _tile_order(boxes, capacity)
+        n_nodes = -(-len(children) // capacity)
+        # Evenly full: no node below half of its capacity unless it is the only one.
+        bounds = np.arange(n_nodes + 1, dtype=np.int64) * len(children) // n_nodes
+        sorted_boxes = [box[order] for box in boxes]
+        levels.append((sorted_boxes, children[order], bounds))
+        low = [np.minimum.reduceat(box, bounds[:-1]) for box in sorted_boxes[:2]]
+        high = [np.maximum.reduceat(box, bounds[:-1]) for box in sorted_boxes[2:]]
+        boxes = [*low, *high]
+        if n_nodes == 1:
+            return _assemble(levels, capacity)
+        children = np.arange(n_nodes, dtype=np.int32)
+
+
+def _tile_order(boxes: list[np.ndarray], capacity: int) -> np.ndarray:
+    x0, y0, x1, y1 = boxes
+    n_tiles = -(-len(x0) // capacity)
+    slice_size = capacity * int(np.ceil(np.sqrt(n_tiles)))
+    # Halves are added, not halved sums: a region without bounds has the largest floats as its sides.
+    by_x = np.argsort(x0 * 0.5 + x1 * 0.5, kind="stable")
+    slice_of = np.empty(len(x0), np.int64)
+    slice_of[by_x] = np.arange(len(x0)) // slice_size
+    return np.lexsort((y0 * 0.5 + y1 * 0.5, slice_of))
+
+
+def _assemble(levels: list[tuple[list[np.ndarray], np.ndarray, np.ndarray]], capacity: int) -> RTreeArrays:
+    """Number the nodes leaves first; children of level l + 1 are numbers within level l until here."""
+    first_node = np.concatenate([[0], np.cumsum([len(bounds) - 1 for _, _, bounds in levels])])
+    n_nodes = int(first_node[-1])
+    tree = _allocated(n_nodes, np.array([n_nodes - 1, n_nodes, capacity + 1], np.int64))
+    for level, (boxes, children, bounds) in enumerate(levels):
+        sizes = np.diff(bounds)
+        node = np.repeat(np.arange(len(sizes)) + first_node[level], sizes)
+        place = node * (capacity + 1) + np.arange(len(children)) - np.repeat(bounds[:-1], sizes)
+        for target, box in zip(tree[:4], boxes, strict=True):
+            target[place] = box
+        tree.child[place] = children if level == 0 else children + first_node[level - 1]
+        if level > 0:
+            tree.parent[tree.child[place]] = node
+        tree.n_entries[first_node[level] : first_node[level + 1]] = sizes
+        tree.level[first_node[level] : first_node[level + 1]] = level
+    return tree
+
+
+@inline_kernel
+def half_area(x0, y0, x1, y1):
+    """A quarter of the area; sides are halved first so that the largest floats do not overflow to infinity."""
+    return (x1 * 0.5 - x0 * 0.5) * (y1 * 0.5 - y0 * 0.5)
+
+
+@kernel
+def choose_entry(tree, node, x0, y0, x1, y1):
+    """The entry whose box grows least to take the new one in, the smaller box on a tie."""
+    first = node * tree.head[PLACES]
+    best, best_growth, best_area = first, np.inf, np.inf
+    for entry in range(first, first + tree.n_entries[node]):
+        ex0, ey0, ex1, ey1 = tree.x0[entry], tree.y0[entry], tree.x1[entry], tree.y1[entry]
+        area = half_area(ex0, ey0, ex1, ey1)
+        growth = half_area(min(ex0, x0), min(ey0, y0), max(ex1, x1), max(ey1, y1)) - area
+        if growth < best_growth or (growth == best_growth and area < best_area):
+            best, best_growth, best_area = entry, growth, area
+    return best
+
+
+@inline_kernel
+def put_entry(tree, entry, x0, y0, x1, y1, child):
+    tree.x0[entry], tree.y0[entry], tree.x1[entry], tree.y1[entry] = x0, y0, x1, y1
+    tree.child[entry] = child
+
+
+@kernel
+def node_box(tree, node):
+    """The smallest box around the entries of a node."""
+    first = node * tree.head[PLACES]
+    x0, y0, x1, y1 = tree.x0[first], tree.y0[first], tree.x1[first], tree.y1[first]
+    for entry in range(first + 1, first + tree.n_entries[node]):
+        x0, y0 = min(x0, tree.x0[entry]), min(y0, tree.y0[entry])
+        x1, y1 = max(x1, tree.x1[entry]), max(y1, tree.y1[entry])
+    return x0, y0, x1, y1
+
+
+@kernel
+def sort_entries(tree, node, by_x):
+    """Insertion sort of a node's entries by the centre of their boxes."""
+    first = node * tree.head[PLACES]
+    for i in range(first + 1, first + tree.n_entries[node]):
+        x0, y0, x1, y1, child = tree.x0[i], tree.y0[i], tree.x1[i], tree.y1[i], tree.child[i]
+        centre = x0 * 0.5 + x1 * 0.5 if by_x else y0 * 0.5 + y1 * 0.5
+        j = i - 1
+        while j >= first:
+            other = tree.x0[j] * 0.5 + tree.x1[j] * 0.5 if by_x else tree.y0[j] * 0.5 + tree.y1[j] * 0.5
+            if other <= centre:
+                break
+            put_entry(tree, j + 1, tree.x0[j], tree.y0[j], tree.x1[j], tree.y1[j], tree.child[j])
+            j -= 1
+        put_entry(tree, j + 1, x0, y0, x1, y1, child)
+
+
+@kernel
+def centre_spread(tree, node, by_x):
+    first = node * tree.head[PLACES]
+    low, high = np.inf, -np.inf
+    for i in range(first, first + tree.n_entries[node]):
+        centre = tree.x0[i] * 0.5 + tree.x1[i] * 0.5 if by_x else tree.y0[i] * 0.5 + tree.y1[i] * 0.5
+        low, high = min(low, centre), max(high, centre)
+    return high * 0.5 - low * 0.5
+
+
+@kernel
+def split_node(tree, node):
+    """Move the upper half of a full node's entries, along the axis where centres spread most, to a new node."""
+    places = tree.head[PLACES]
+    sort_entries(tree, node, centre_spread(tree, node, True) >= centre_spread(tree, node, False))
+    new = tree.head[N_NODES]
+    tree.head[N_NODES] += 1
+    tree.level[new] = tree.level[node]
+    kept = places // 2
+    for i in range(kept, places):
+        entry = node * places + i
+        put_entry(
+            tree, new * places + i - kept, tree.x0[entry], tree.y0[entry], tree.x1[entry], tree.y1[entry], tree.child[entry]
+        )
+        if tree.level[new] > 0:
+            tree.parent[tree.child[entry]] = new
+    tree.n_entries[node] = kept
+    tree.n_entries[new] = places - kept
+    return new
+
+
+@kernel
+def entry_of_child(tree, parent, node):
+    """Where a node stands in its parent."""
+    entry = parent * tree.head[PLACES]
+    while tree.child[entry] != node:
+        entry += 1
+    return entry
+
+
+@kernel
+def add_root(tree, node):
+    """Put a new root above the old one."""
+    root = tree.head[N_NODES]
+    tree.head[N_NODES] += 1
+    tree.head[ROOT] = root
+    tree.level[root] = tree.level[node] + 1
+    tree.n_entries[root] = 1
+    x0, y0, x1, y1 = node_box(tree, node)
+    put_entry(tree, root * tree.head[PLACES], x0, y0, x1, y1, node)
+    tree.parent[node] = root
+    return root
+
+
+@kernel
+def insert_item(tree, x0, y0, x1, y1, item):
+    """Insert one item; needs room for as many new nodes as the tree has levels, plus two."""
+    places = tree.head[PLACES]
+    node = tree.head[ROOT]
+    while tree.level[node] > 0:
+        entry = choose_entry(tree, node, x0, y0, x1, y1)
+        put_entry(
+            tree,
+            entry,
+            min(tree.x0[entry], x0),
+            min(tree.y0[entry], y0),
+            max(tree.x1[entry], x1),
+            max(tree.y1[entry], y1),
+            tree.child[entry],
+        )
+        node = tree.child[entry]
+    put_entry(tree, node * places + tree.n_entries[node], x0, y0, x1, y1, item)
+    tree.n_entries[node] += 1
+    while tree.n_entries[node] == places:
+        if tree.parent[node] == NO_NODE:
+            add_root(tree, node)
+        parent = tree.parent[node]
+        new = split_node(tree, node)
+        bx0, by0, bx1, by1 = node_box(tree, node)
+        put_entry(tree, entry_of_child(tree, parent, node), bx0, by0, bx1, by1, node)
+        bx0, by0, bx1, by1 = node_box(tree, new)
+        put_entry(tree, parent * places + tree.n_entries[parent], bx0, by0, bx1, by1, new)
+        tree.n_entries[parent] += 1
+        tree.parent[new] = parent
+        node = parent
