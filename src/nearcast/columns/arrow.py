@@ -1,0 +1,66 @@
+"""The border with Arrow: buffers of string, list and number columns as NumPy arrays, without copying the data."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from nearcast.kernels.word_table import WordColumn
+
+
+def borrow(buffer: pa.Buffer | None, dtype: Any) -> NDArray[Any]:
+    """A buffer as a plain writable array that nobody writes.
+
+    A read-only array is another type to the compiler: every kernel would be compiled a second time.
+    """
+    if buffer is None or buffer.size == 0:
+        return np.empty(0, dtype)
+    raw = (ctypes.c_uint8 * buffer.size).from_address(buffer.address)
+    raw.owner = buffer  # the memory lives as long as any view of it
+    whole = np.frombuffer(raw, np.uint8)
+    size = np.dtype(dtype).itemsize
+    return whole[: len(whole) // size * size].view(dtype)
+
+
+def one_chunk(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """A column as one contiguous array."""
+    if isinstance(column, pa.ChunkedArray):
+        return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    return column
+
+
+def is_string(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def word_column(strings: pa.Array) -> WordColumn:
+    """The buffers of a string array (its nulls are empty words)."""
+    if not (pa.types.is_string(strings.type) or pa.types.is_large_string(strings.type)):
+        strings = strings.cast(pa.large_string())
+    if strings.null_count:
+        strings = strings.fill_null("")
+    offset_type = np.int64 if pa.types.is_large_string(strings.type) else np.int32
+    _, offsets, data = strings.buffers()
+    starts = borrow(offsets, offset_type)[strings.offset : strings.offset + len(strings) + 1].astype(np.int64)
+    if len(starts) == 0:
+        starts = np.zeros(1, np.int64)
+    return WordColumn(starts, borrow(data, np.uint8))
+
+
+def list_offsets(lists: pa.Array) -> NDArray[np.int64]:
+    """Where each list begins among the values of `lists.values`, with the end of the last."""
+    offset_type = np.int64 if pa.types.is_large_list(lists.type) else np.int32
+    offsets = borrow(lists.buffers()[1], offset_type)[lists.offset : lists.offset + len(lists) + 1]
+    return offsets.astype(np.int64) if len(offsets) else np.zeros(1, np.int64)
+
+
+def numbers(column: pa.Array, dtype: Any) -> NDArray[Any]:
+    """A numeric column as a contiguous, writable array of the wanted type; nulls become 0."""
+    if column.null_count:
+        column = column.fill_null(0)
+    values = borrow(column.buffers()[1], column.type.to_pandas_dtype())[column.offset : column.offset + len(column)]
+    return np.ascontiguousarray(values, dtype)

@@ -1,0 +1,103 @@
+"""A folder of arrays: one `.npy` file each, a manifest, opened by memory map; written aside, then moved into place."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearcast.errors import StoredFormatError
+
+MANIFEST = "manifest.json"
+FORMAT = 1
+
+
+def write_folder(folder: str | Path, kind: str, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Save arrays and facts; a reader sees the old folder or the new one, never a mixture."""
+    target = Path(folder)
+    if target.exists() and not (target / MANIFEST).is_file():
+        raise StoredFormatError(f"{str(target)!r} exists and is not a saved nearcast folder; choose another place")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    aside = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
+    aside.mkdir()
+    try:
+        lengths = {}
+        for name, array in arrays.items():
+            _write_array(aside / f"{name}.npy", array)
+            lengths[name] = [str(array.dtype), len(array)]
+        manifest = {"format": FORMAT, "kind": kind, "facts": dict(facts), "arrays": lengths}
+        _write_text(aside / MANIFEST, json.dumps(manifest, indent=1))
+        _sync(aside)
+        _replace(aside, target)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def read_folder(folder: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """The facts and the arrays (memory-mapped, copy on write) of a saved folder."""
+    source = Path(folder)
+    try:
+        manifest = json.loads((source / MANIFEST).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise StoredFormatError(f"{str(source)!r} is not a saved nearcast folder: it has no {MANIFEST}") from None
+    except ValueError as error:
+        raise StoredFormatError(f"{str(source / MANIFEST)!r} is damaged ({error}); build the folder again") from None
+    if manifest.get("format") != FORMAT or manifest.get("kind") != kind:
+        found = f"{manifest.get('kind')!r} of format {manifest.get('format')!r}"
+        raise StoredFormatError(f"{str(source)!r} holds {found}; expected {kind!r} of format {FORMAT}; build it again")
+    arrays = {name: _open_array(source / f"{name}.npy", *shape) for name, shape in manifest["arrays"].items()}
+    return manifest["facts"], arrays
+
+
+def _open_array(path: Path, dtype: str, length: int) -> NDArray[Any]:
+    try:
+        if length == 0:
+            return np.empty(0, dtype)
+        # "c": a private writable map, so that kernels see the type they were compiled for. A plain array, not np.memmap.
+        array: NDArray[Any] = np.load(path, mmap_mode="c").view(np.ndarray)
+    except (OSError, ValueError) as error:
+        raise StoredFormatError(f"{str(path)!r} cannot be read ({error}); build the folder again") from None
+    if str(array.dtype) != dtype or len(array) != length:
+        raise StoredFormatError(f"{str(path)!r} does not agree with the manifest; build the folder again")
+    return array
+
+
+def _write_array(path: Path, array: NDArray[Any]) -> None:
+    with open(path, "wb") as file:
+        np.save(file, np.ascontiguousarray(array))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _write_text(path: Path, text: str) -> None:
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _replace(aside: Path, target: Path) -> None:
+    if not target.exists():
+        os.rename(aside, target)
+    else:
+        # A folder cannot be renamed over a full one: the old moves out, the new moves in, the old goes.
+        old = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
+        os.rename(target, old)
+        os.rename(aside, target)
+        shutil.rmtree(old, ignore_errors=True)
+    _sync(target.parent)

@@ -1,0 +1,37 @@
+"""Arrays that grow at their end, doubling their room, so that appending is cheap."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class GrowingArray:
+    """A one-dimensional array with spare room; `room` is the whole allocation, `used` the part in use."""
+
+    __slots__ = ("n", "room")
+
+    def __init__(self, dtype: Any, used: NDArray[Any] | None = None) -> None:
+        self.room: NDArray[Any] = np.empty(0, dtype) if used is None else np.ascontiguousarray(used, dtype)
+        self.n = len(self.room)
+
+    @property
+    def used(self) -> NDArray[Any]:
+        return self.room[: self.n]
+
+    def reserve(self, n: int) -> None:
+        """Make room for `n` elements in all."""
+        if n > len(self.room):
+            # New memory rather than resize(): a reader beside us keeps its view of the old one.
+            grown = np.empty(max(n, 2 * len(self.room), 16), self.room.dtype)
+            grown[: self.n] = self.used
+            self.room = grown
+
+    def extend(self, values: NDArray[Any] | int | float, n: int | None = None) -> None:
+        """Append an array, or one value `n` times."""
+        count = len(values) if isinstance(values, np.ndarray) else int(n or 1)
+        self.reserve(self.n + count)
+        self.room[self.n : self.n + count] = values
+        self.n += count

@@ -1,0 +1,34 @@
+"""A batch of messages as flat arrays, ready for the kernels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearcast.kernels import keyword_sets
+from nearcast.kernels.layouts import MessageArrays
+
+
+@dataclass(slots=True)
+class MessageBatch:
+    """The usable messages of one call.
+
+    `row[m]` is the place of message `m` in the input (rejected rows are left out); every keyword id is below `n_keywords`.
+    """
+
+    arrays: MessageArrays
+    row: NDArray[np.int64]
+    n_keywords: int
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+
+def keyword_sets_of(list_start: NDArray[np.int64], ids: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Lists of keyword ids as sorted sets without the unknown (negative) ones: offsets and members."""
+    set_start = np.empty(len(list_start), np.int64)
+    members = np.empty(len(ids), np.int32)
+    n = keyword_sets.gather_sets(list_start, ids, set_start, members)
+    return set_start, members[:n]
