@@ -1,0 +1,1 @@
+"""Ranked-key inverted list: each clause is posted under its rarest keyword."""

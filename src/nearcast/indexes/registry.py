@@ -1,0 +1,62 @@
+"""Every index by name, with the paper it comes from and its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields
+from typing import Any
+
+from nearcast.errors import IndexParameterError
+from nearcast.indexes.base import BooleanIndex
+from nearcast.indexes.keyword_first.index import KeywordFirst
+from nearcast.indexes.scan.index import Scan
+from nearcast.indexes.spatial_first.index import SpatialFirst
+
+BOOLEAN_INDEXES: tuple[type[BooleanIndex], ...] = (Scan, KeywordFirst, SpatialFirst)
+AUTO = KeywordFirst.name
+KINDS = ("boolean", "moving", "ranked")
+
+
+@dataclass(frozen=True, slots=True)
+class IndexInfo:
+    """What there is to know before choosing an index: where it comes from and its parameters with their defaults."""
+
+    name: str
+    paper: str
+    summary: str
+    parameters: Mapping[str, Any]
+    aliases: tuple[str, ...] = ()
+
+
+def indexes(kind: str = "boolean") -> dict[str, IndexInfo]:
+    """The registered indexes of one kind of subscription."""
+    if kind not in KINDS:
+        raise IndexParameterError(f"there is no kind of index {kind!r}; expected one of {', '.join(KINDS)}")
+    members = BOOLEAN_INDEXES if kind == "boolean" else ()
+    return {cls.name: IndexInfo(cls.name, cls.paper, cls.summary, _defaults(cls), cls.aliases) for cls in members}
+
+
+def create_index(name: str, parameters: Mapping[str, Any]) -> BooleanIndex:
+    """An empty boolean index; "auto" is the best one registered."""
+    wanted = AUTO if name == "auto" else name
+    for cls in BOOLEAN_INDEXES:
+        if wanted == cls.name or wanted in cls.aliases:
+            return cls(_read_parameters(cls, parameters))
+    known = ", ".join(cls.name for cls in BOOLEAN_INDEXES)
+    raise IndexParameterError(f"there is no index {name!r}; expected 'auto' or one of {known}")
+
+
+def _read_parameters(cls: type[BooleanIndex], given: Mapping[str, Any]) -> Any:
+    known = _defaults(cls)
+    for name, value in given.items():
+        if name not in known:
+            takes = ", ".join(known) or "no parameters"
+            raise IndexParameterError(f"index {cls.name!r} has no parameter {name!r}; it takes {takes}")
+        expected = type(known[name])
+        if not isinstance(value, expected) and not (expected is float and isinstance(value, int)):
+            raise IndexParameterError(f"{name}={value!r} is of type {type(value).__name__}; expected {expected.__name__}")
+    return cls.parameters_class(**given)
+
+
+def _defaults(cls: type[BooleanIndex]) -> dict[str, Any]:
+    return {f.name: f.default for f in fields(cls.parameters_class) if f.default is not MISSING}

@@ -1,0 +1,1 @@
+"""No structure at all: every clause is tested against every message."""
