@@ -1,0 +1,248 @@
+"""`Matcher`: boolean subscriptions, matched exactly; each message goes to every subscription it concerns, once.
+
+The hot path is `match_table`: read → index.match → verify → ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from nearcast.columns.clauses import ClauseBatch, ClauseStore
+from nearcast.columns.folder import read_folder, write_folder
+from nearcast.columns.identifiers import Identifiers, id_array
+from nearcast.columns.messages import MessageBatch
+from nearcast.columns.schemas import delivery_table
+from nearcast.columns.shapes import ShapeStore
+from nearcast.engines.explaining import explain_match
+from nearcast.engines.keyword_kind import KeywordKind
+from nearcast.engines.locks import ReadWriteLock
+from nearcast.engines.reading_messages import read_message_objects, read_message_table
+from nearcast.engines.reading_subscriptions import (
+    ReadSubscriptions,
+    clauses_of_parsed,
+    clauses_of_plain,
+    read_subscription_objects,
+    read_subscription_table,
+)
+from nearcast.engines.verify import Verifier
+from nearcast.errors import NearcastError
+from nearcast.indexes.registry import create_index
+from nearcast.model.analysis import DEFAULT_ANALYSIS, Analysis
+from nearcast.model.delivery import Delivery, Explanation, MatchReport
+from nearcast.model.ids import Id, checked_id
+from nearcast.model.message import Message
+from nearcast.model.spaces import space_of
+from nearcast.model.subscription import Subscription
+
+_FOLDER_KIND = "matcher"
+# Dead clauses are cleared away when they outnumber the living, but not before there are this many.
+_LEAST_DEAD = 1024
+
+
+class Matcher:
+    """Registers boolean subscriptions and tells which of them each message concerns.
+
+    Parameters
+    ----------
+    index
+        A name of `nearcast.indexes()`, or "auto" for the best one.
+    space
+        "lonlat" (degrees, metres) or "plane" (any finite numbers).
+    analysis
+        How text becomes keywords; the same for messages and for quoted phrases of interests.
+    **parameters
+        Options of the index.
+
+    One thread may change subscriptions while others publish: a change waits for running matches, then is seen by all.
+    """
+
+    def __init__(self, index: str = "auto", space: str = "lonlat", analysis: Analysis | None = None, **parameters: Any) -> None:
+        self._space = space_of(space)
+        self._analysis = analysis or DEFAULT_ANALYSIS
+        self._index = create_index(index, parameters)
+        self._keywords = KeywordKind(self._analysis)
+        self._ids = Identifiers()
+        self._clauses = ClauseStore()
+        self._shapes = ShapeStore()
+        self._verifier = Verifier(self._space)
+        self._lock = ReadWriteLock()
+        self.report = MatchReport()
+
+    # --- subscriptions -----------------------------------------------------------------------------------------------
+
+    def subscribe(self, subscriptions: Iterable[Subscription]) -> None:
+        """Register subscriptions; a known id replaces the old one. Bad ones are in `report.rejected`."""
+        listed = _listed(subscriptions, Subscription, "subscriptions")
+        with self._lock.writing():
+            self._file(read_subscription_objects(listed, self._space, self._keywords, self._analysis, self._ids.kind))
+
+    def subscribe_table(self, table: pa.Table) -> None:
+        """Register a table: id, keywords, x0, y0, x1, y1; optional interest and region (GeoJSON or WKT; wins over the box)."""
+        with self._lock.writing():
+            self._file(read_subscription_table(table, self._space, self._keywords, self._analysis))
+
+    def unsubscribe(self, ids: Iterable[Id]) -> None:
+        """Forget subscriptions; unknown ids are ignored."""
+        wanted = [checked_id(value, "subscription", NearcastError) for value in _listed(ids, (int, str), "ids")]
+        with self._lock.writing():
+            kind = str if self._ids.kind == "string" else int
+            known = id_array([value for value in wanted if isinstance(value, kind)])
+            self._remove(np.unique(self._ids.find(known)))
+            self._clear_dead()
+            self.report = MatchReport()
+
+    def _file(self, read: ReadSubscriptions) -> None:
+        plain_rows = read.plain.row if read.plain is not None else np.empty(0, np.int64)
+        rows = np.concatenate([plain_rows, [item.row for item in read.parsed]]).astype(np.int64)
+        numbers = self._ids.add(read.ids.take(pa.array(rows)))
+        self._remove(numbers)
+        n_before = self._clauses.n_alive
+        slots = [np.empty(0, np.int32)]
+        if read.plain is not None and len(plain_rows):
+            slots.append(self._clauses.add(clauses_of_plain(read.plain, numbers[: len(plain_rows)])))
+        if read.parsed:
+            owners = numbers[len(plain_rows) :]
+            batch = clauses_of_parsed(read.parsed, owners, self._space, self._keywords, self._shapes)
+            slots.append(self._clauses.add(batch))
+        new = np.concatenate(slots)
+        if len(new) > n_before:
+            # Most of what there is, is new: building anew packs better than inserting one by one.
+            self._index.build(self._clauses)
+        elif len(new):
+            self._index.insert(self._clauses, new)
+        self._clear_dead()
+        self.report = MatchReport(rejected=read.rejected)
+
+    def _remove(self, numbers: NDArray[np.int32]) -> None:
+        slots = self._clauses.remove(numbers)
+        if len(slots):
+            self._index.delete(self._clauses, slots)
+
+    def _clear_dead(self) -> None:
+        """File everything anew without the dead when they are in the majority."""
+        n_dead = self._clauses.n - self._clauses.n_alive
+        if n_dead <= max(_LEAST_DEAD, self._clauses.n_alive):
+            return
+        numbers, batch = self._clauses.alive_batch()
+        ids, shapes, clauses = Identifiers(), ShapeStore(), ClauseStore()
+        ids.kind = self._ids.kind
+        ids.add(self._ids.take(numbers))
+        _move_shapes(batch, self._shapes, shapes)
+        clauses.add(batch)
+        self._ids, self._shapes, self._clauses = ids, shapes, clauses
+        self._index.build(clauses)
+
+    # --- messages ----------------------------------------------------------------------------------------------------
+
+    def publish(self, messages: Iterable[Message]) -> list[Delivery]:
+        """Match message objects; each delivery once, in no particular order. Bad ones are in `report.rejected`."""
+        listed = _listed(messages, Message, "messages")
+        with self._lock.reading():
+            read = read_message_objects(listed, self._space, self._keywords, self._analysis)
+            row, number = self._match(read.batch, read.rejected)
+            subscription_ids = self._ids.take(number).to_pylist()
+        return [Delivery(subscription, listed[at].id) for subscription, at in zip(subscription_ids, row.tolist(), strict=True)]
+
+    def match_table(self, table: pa.Table) -> pa.Table:
+        """Match a table of messages (id; keywords or text; x, y or x0, y0, x1, y1) into message_id, subscription_id."""
+        with self._lock.reading():
+            message_ids, read = read_message_table(table, self._space, self._keywords, self._analysis)
+            row, number = self._match(read.batch, read.rejected)
+            return delivery_table(message_ids.take(pa.array(row)), self._ids.take(number))
+
+    def _match(self, batch: MessageBatch, rejected: list[tuple[int, str]]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """The input row and the subscription number of each delivery."""
+        matches = self._index.match(self._clauses, batch)
+        message, number = self._verifier.deliveries(matches, self._clauses, self._shapes, batch)
+        self.report = MatchReport(len(batch), len(number), matches.candidates, matches.nodes_visited, rejected)
+        return batch.row[message], number
+
+    # --- insight -----------------------------------------------------------------------------------------------------
+
+    def explain(self, message: Message, subscription_id: Id) -> Explanation:
+        """Why the message does or does not reach the subscription, and the way through the index."""
+        with self._lock.reading():
+            read = read_message_objects([message], self._space, self._keywords, self._analysis)
+            if read.rejected:
+                return Explanation(False, (f"the message is not usable: {read.rejected[0][1]}",))
+            number = int(self._ids.find(id_array([subscription_id]))[0])
+            slots = self._clauses.slots_of(number)
+            if not slots:
+                return Explanation(False, (f"there is no subscription {subscription_id!r}",))
+            matched, reasons, slot = explain_match(self._clauses, self._shapes, self._keywords, self._space, read.batch, slots)
+            path = self._index.explain(self._clauses, read.batch, slot)
+            return Explanation(matched, tuple(reasons), tuple(path))
+
+    def stats(self) -> dict[str, int | float | str]:
+        """Sizes: subscriptions, clauses, keywords, bytes (everything the matcher holds), and those of the index."""
+        with self._lock.reading():
+            own = {f"index_{name}" if name == "bytes" else name: value for name, value in self._index.stats().items()}
+            held = (self._ids.n_bytes, self._clauses.n_bytes, self._shapes.n_bytes, self._keywords.space.n_bytes)
+            return {
+                "index": self._index.name,
+                "subscriptions": self._clauses.n_subscriptions,
+                "clauses": self._clauses.n_alive,
+                "copies": self._clauses.n_alive / max(1, self._clauses.n_subscriptions),
+                "keywords": self._keywords.n,
+                "bytes": sum(held) + int(own["index_bytes"]),
+                "depth": 1,
+                **own,
+            }
+
+    # --- on disk -----------------------------------------------------------------------------------------------------
+
+    def save(self, folder: str | Path) -> None:
+        """Write everything to a folder of arrays; an existing saved folder is replaced as a whole."""
+        with self._lock.reading():
+            parts = {
+                "keywords": self._keywords.space.arrays(),
+                "ids": self._ids.arrays(),
+                "clauses": self._clauses.arrays(),
+                "shapes": self._shapes.arrays(),
+                "index": self._index.arrays(),
+            }
+            facts = {
+                "space": self._space.value,
+                "analysis": self._analysis.to_dict(),
+                "keyword_kind": self._keywords.name,
+                "id_kind": self._ids.kind,
+                "index": self._index.facts(),
+            }
+            arrays = {f"{part}.{name}": array for part, given in parts.items() for name, array in given.items()}
+            write_folder(folder, _FOLDER_KIND, facts, arrays)
+
+    @classmethod
+    def open(cls, folder: str | Path) -> Matcher:
+        """A saved matcher, memory-mapped: opening takes milliseconds at any size. Changes to it leave the folder as it is."""
+        facts, arrays = read_folder(folder, _FOLDER_KIND)
+        analysis = Analysis.from_dict(facts["analysis"])
+        matcher = cls(facts["index"]["name"], facts["space"], analysis, **facts["index"]["parameters"])
+
+        def part(name: str) -> dict[str, NDArray[Any]]:
+            return {key[len(name) + 1 :]: array for key, array in arrays.items() if key.startswith(f"{name}.")}
+
+        matcher._keywords = KeywordKind.from_arrays(facts["keyword_kind"], part("keywords"), analysis)
+        matcher._ids = Identifiers.from_arrays(facts["id_kind"], part("ids"))
+        matcher._clauses = ClauseStore(part("clauses"))
+        matcher._shapes = ShapeStore(part("shapes"))
+        matcher._index.restore(part("index"))
+        return matcher
+
+
+def _listed(items: Any, expected: type | tuple[type, ...], what: str) -> Sequence[Any]:
+    single = (*(expected if isinstance(expected, tuple) else (expected,)), str, bytes)
+    if isinstance(items, single) or not isinstance(items, Iterable):
+        raise NearcastError(f"{what} were given as {items!r}; expected a list of them: use [...]")
+    return items if isinstance(items, list | tuple) else list(items)
+
+
+def _move_shapes(batch: ClauseBatch, old: ShapeStore, new: ShapeStore) -> None:
+    """File the shapes a batch uses in a new store and renumber the batch."""
+    renumbered = {int(shape): new.add(old.region(int(shape))) for shape in np.unique(batch.shape) if shape >= 0}
+    batch.shape = np.array([renumbered.get(int(shape), int(shape)) for shape in batch.shape], np.int32)
