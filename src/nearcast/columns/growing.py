@@ -29,9 +29,9 @@ class GrowingArray:
             grown[: self.n] = self.used
             self.room = grown
 
-    def extend(self, values: NDArray[Any] | int | float, n: int | None = None) -> None:
+    def extend(self, values: NDArray[Any] | int | float, n: int = 1) -> None:
         """Append an array, or one value `n` times."""
-        count = len(values) if isinstance(values, np.ndarray) else int(n or 1)
+        count = len(values) if isinstance(values, np.ndarray) else n
         self.reserve(self.n + count)
         self.room[self.n : self.n + count] = values
         self.n += count

@@ -54,10 +54,10 @@ class Identifiers:
 
     def add(self, ids: pa.Array) -> NDArray[np.int32]:
         """The number of each id, new ones included."""
-        kind = id_kind(ids.type)
-        self.check_kind(kind)
         if len(ids) == 0:
             return np.empty(0, np.int32)
+        kind = id_kind(ids.type)
+        self.check_kind(kind)
         self.kind = kind
         return self._strings.add(ids) if kind == "string" else self._numbers.add(numbers(ids, np.int64))
 

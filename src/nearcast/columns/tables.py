@@ -116,7 +116,7 @@ class NumberTable:
     def _grow(self) -> None:
         slots, known = self._arrays
         if self.n >= len(known):
-            known = np.concatenate([known, np.zeros(len(known), np.int64)])
+            known = np.concatenate([known, np.zeros(len(known) + _FIRST_SLOTS, np.int64)])
         if 4 * (self.n + 1) > 3 * len(slots):
             slots = np.full(2 * len(slots), number_table.EMPTY_SLOT, np.int32)
             number_table.fill_slots(NumberTableArrays(slots, known), self.n)

@@ -52,7 +52,7 @@ class KeywordSpace(Protocol):
 
 
 class Vocabulary:
-    """Words ↔ ids, in order of arrival; ids never change."""
+    """Words ↔ ids, given out batch by batch from 0 on; a word keeps its id."""
 
     def __init__(self, words: Iterable[str] = (), analysis: Analysis | None = None) -> None:
         self._analysis = analysis or Analysis()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,23 +31,26 @@ class KeywordKind:
     def n(self) -> int:
         return self.space.n
 
-    def column(self, keywords: Sequence[Keyword]) -> pa.Array:
-        """Keywords of one kind as a column."""
-        is_number = bool(keywords) and isinstance(keywords[0], int)
-        return pa.array(keywords, pa.int32() if is_number else pa.string())
+    def checker(self) -> Callable[[Iterable[Keyword]], None]:
+        """A check for the rows of one batch: KeywordError for keywords of another kind than the engine's or the first row's."""
+        expected = self.name
 
-    def check_words(self, keywords: Sequence[Keyword]) -> None:
-        """Raise KeywordError if the keywords are of the other kind."""
-        if keywords:
-            self._check("numbers" if isinstance(keywords[0], int) else "words", KeywordError)
+        def check(keywords: Iterable[Keyword]) -> None:
+            nonlocal expected
+            for keyword in keywords:
+                given = "numbers" if isinstance(keyword, int) else "words"
+                if expected is not None and given != expected:
+                    raise KeywordError(_mixed(given, expected))
+                expected = given
+                return
+
+        return check
 
     def check_type(self, members: pa.DataType) -> None:
         """Raise SchemaError if a column's keywords are of the other kind."""
-        self._check("words" if is_string(members) else "numbers", SchemaError)
-
-    def _check(self, given: str, error: type[KeywordError] | type[SchemaError]) -> None:
+        given = "words" if is_string(members) else "numbers"
         if self.name is not None and given != self.name:
-            raise error(f"keywords were given as {_SHOWN[given]}; this engine uses {_SHOWN[self.name]}: keep to one kind")
+            raise SchemaError(_mixed(given, self.name))
 
     def encode(self, keywords: pa.Array, grow: bool) -> EncodedKeywords:
         """Ids of a column of keywords; the first keywords that `grow` decide the kind."""
@@ -61,13 +64,17 @@ class KeywordKind:
                 return EncodedKeywords(np.full(len(keywords), ABSENT, np.int32))
         return self.space.encode(keywords, grow)
 
-    def find(self, keywords: pa.Array) -> NDArray[np.int32]:
+    def find(self, keywords: Sequence[Keyword]) -> NDArray[np.int32]:
         """Ids of keywords that were validated before; negative where unknown."""
-        return self.encode(keywords, grow=False).ids
+        if self.name is None or not keywords:
+            return np.full(len(keywords), ABSENT, np.int32)
+        return self.encode(_column(keywords), grow=False).ids
 
-    def add(self, keywords: pa.Array) -> NDArray[np.int32]:
+    def add(self, keywords: Sequence[Keyword]) -> NDArray[np.int32]:
         """Ids of keywords that were validated before, new ones included."""
-        return self.encode(keywords, grow=True).ids
+        if not keywords:
+            return np.empty(0, np.int32)
+        return self.encode(_column(keywords), grow=True).ids
 
     @classmethod
     def from_arrays(cls, name: str | None, arrays: Mapping[str, NDArray[Any]], analysis: Analysis) -> KeywordKind:
@@ -78,3 +85,11 @@ class KeywordKind:
         else:
             kind.space = Vocabulary.from_arrays(arrays, analysis)
         return kind
+
+
+def _mixed(given: str, expected: str) -> str:
+    return f"keywords were given as {_SHOWN[given]}; this engine uses {_SHOWN[expected]}: keep to one kind"
+
+
+def _column(keywords: Sequence[Keyword]) -> pa.Array:
+    return pa.array(keywords, pa.int32() if isinstance(keywords[0], int) else pa.string())

@@ -46,6 +46,7 @@ def read_message_objects(messages: Sequence[Message], space: Space, kind: Keywor
     words: list[Keyword] = []
     list_start = np.zeros(len(messages) + 1, np.int64)
     boxes = np.zeros((4, len(messages)), np.float64)
+    check_kind = kind.checker()
     for row, message in enumerate(messages):
         try:
             if not isinstance(message, Message):
@@ -55,13 +56,15 @@ def read_message_objects(messages: Sequence[Message], space: Space, kind: Keywor
                 space.check_point(box.x0, box.y0)
                 space.check_point(box.x1, box.y1)
             words_of_message = message.words(analysis)
-            kind.check_words(words_of_message)
+            # Before the first subscription no kind is decided, and nothing can match.
+            if kind.name is not None:
+                check_kind(words_of_message)
             words.extend(words_of_message)
             boxes[:, row] = box.bounds
         except NearcastError as error:
             rejections.add(row, str(error))
         list_start[row + 1] = len(words)
-    ids = kind.find(kind.column(words))
+    ids = kind.find(words)
     return _assembled(rejections, list_start, ids, list(boxes), kind)
 
 

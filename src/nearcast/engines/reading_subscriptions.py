@@ -6,7 +6,7 @@ Rows of a table with a box and a list of keywords go column by column; the other
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,6 +82,7 @@ def read_subscription_objects(
     ids: list[int | str] = []
     parsed = []
     seen = set()
+    check_kind = kind.checker()
     for row, subscription in enumerate(subscriptions):
         try:
             if not isinstance(subscription, Subscription):
@@ -92,7 +93,7 @@ def read_subscription_objects(
                 raise SchemaError(f"the id {subscription.id!r} is of another kind than the ids before it: keep to one kind")
             if subscription.id in seen:
                 raise SchemaError(f"the id {subscription.id!r} comes twice in one batch; only its first row is used")
-            parsed.append(_parsed(row, subscription, space, kind, analysis))
+            parsed.append(_parsed(row, subscription, space, check_kind, analysis))
             seen.add(subscription.id)
             ids.append(subscription.id)
         except NearcastError as error:
@@ -103,10 +104,13 @@ def read_subscription_objects(
     return ReadSubscriptions(id_array(ids), None, parsed, rejections.listed())
 
 
-def _parsed(row: int, subscription: Subscription, space: Space, kind: KeywordKind, analysis: Analysis) -> ParsedSubscription:
+def _parsed(
+    row: int, subscription: Subscription, space: Space, check_kind: Callable[[Iterable[Keyword]], None], analysis: Analysis
+) -> ParsedSubscription:
     clauses = subscription.clauses(analysis)
     for clause in clauses:
-        kind.check_words(tuple(clause.required))
+        check_kind(clause.required)
+        check_kind(clause.forbidden)
     if subscription.region is not None:
         subscription.region.check(space)
     return ParsedSubscription(row, clauses, subscription.region)
@@ -212,6 +216,7 @@ def _read_parsed_rows(
     is_usable = np.zeros(len(is_parsed), bool)
     is_usable[rejections.usable()] = True
     parsed = []
+    check_kind = kind.checker()
     for row in np.flatnonzero(is_parsed & is_usable).tolist():
         interest = interests[row].as_py() if interests is not None else None
         place = regions[row].as_py() if regions is not None else None
@@ -228,7 +233,7 @@ def _read_parsed_rows(
             elif has_box[row]:
                 where = Box(*(float(box[row]) for box in boxes))
             subscription = Subscription(ids[row].as_py(), keywords=words, interest=interest, region=where)
-            parsed.append(_parsed(row, subscription, space, kind, analysis))
+            parsed.append(_parsed(row, subscription, space, check_kind, analysis))
         except NearcastError as error:
             rejections.add(row, str(error))
     return parsed
@@ -288,4 +293,4 @@ def _cover(where: Region | None, space: Space, shapes: ShapeStore) -> tuple[list
 def _encode_sets(sets: Sequence[tuple[Keyword, ...]], kind: KeywordKind) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     starts = np.concatenate([[0], np.cumsum([len(members) for members in sets])]).astype(np.int64)
     flat = [keyword for members in sets for keyword in members]
-    return keyword_sets_of(starts, kind.add(kind.column(flat)))
+    return keyword_sets_of(starts, kind.add(flat))

@@ -52,12 +52,18 @@ def _module_file(dotted: str) -> Path | None:
 
 @cache
 def _imported_files(file: Path) -> tuple[Path, ...]:
-    """The nearcast modules that `file` names in its import statements."""
+    """The nearcast modules that `file` names in its import statements.
+
+    Left out: the root package, which names everything but loads it on demand, and what this module imports, which
+    has no part in what a kernel computes.
+    """
     found: set[Path] = set()
+    if file == Path(__file__).resolve():
+        return ()
     for module, names, plain in _IMPORT.findall(file.read_text(encoding="utf-8")):
         base = module or plain
         candidates = [base, *(f"{base}.{name}" for name in re.findall(r"\w+", names))]
-        found.update(path for dotted in candidates if (path := _module_file(dotted)) is not None)
+        found.update(path for dotted in candidates if (path := _module_file(dotted)) not in (None, PACKAGE / "__init__.py"))
     return tuple(sorted(found))
 
 

@@ -56,12 +56,15 @@ def with_room(tree: RTreeArrays, n_nodes: int) -> RTreeArrays:
     return grown
 
 
-def pack(x0: np.ndarray, y0: np.ndarray, x1: np.ndarray, y1: np.ndarray, items: np.ndarray, capacity: int) -> RTreeArrays:
-    """Sort-Tile-Recursive bulk load: slices by centre x, tiles by centre y, nodes evenly full, level by level."""
+def pack(boxes: list[np.ndarray], items: np.ndarray, capacity: int) -> RTreeArrays:
+    """Sort-Tile-Recursive bulk load: slices by centre x, tiles by centre y, nodes evenly full, level by level.
+
+    `boxes` are the four sides x0, y0, x1, y1 of the items.
+    """
     if len(items) == 0:
         return empty_rtree(capacity)
     levels = []
-    boxes, children = [x0, y0, x1, y1], items
+    children = items
     while True:
         order = _tile_order(boxes, capacity)
         n_nodes = -(-len(children) // capacity)
@@ -108,22 +111,22 @@ def _assemble(levels: list[tuple[list[np.ndarray], np.ndarray, np.ndarray]], cap
 
 
 @inline_kernel
-def half_area(x0, y0, x1, y1):
-    """A quarter of the area; sides are halved first so that the largest floats do not overflow to infinity."""
-    return (x1 * 0.5 - x0 * 0.5) * (y1 * 0.5 - y0 * 0.5)
+def half_margin(x0, y0, x1, y1):
+    """A quarter of the perimeter. Unlike the area it tells thin boxes and points apart, and the world does not overflow."""
+    return (x1 * 0.5 - x0 * 0.5) * 0.5 + (y1 * 0.5 - y0 * 0.5) * 0.5
 
 
 @kernel
 def choose_entry(tree, node, x0, y0, x1, y1):
     """The entry whose box grows least to take the new one in, the smaller box on a tie."""
     first = node * tree.head[PLACES]
-    best, best_growth, best_area = first, np.inf, np.inf
+    best, best_growth, best_margin = first, np.inf, np.inf
     for entry in range(first, first + tree.n_entries[node]):
         ex0, ey0, ex1, ey1 = tree.x0[entry], tree.y0[entry], tree.x1[entry], tree.y1[entry]
-        area = half_area(ex0, ey0, ex1, ey1)
-        growth = half_area(min(ex0, x0), min(ey0, y0), max(ex1, x1), max(ey1, y1)) - area
-        if growth < best_growth or (growth == best_growth and area < best_area):
-            best, best_growth, best_area = entry, growth, area
+        margin = half_margin(ex0, ey0, ex1, ey1)
+        growth = half_margin(min(ex0, x0), min(ey0, y0), max(ex1, x1), max(ey1, y1)) - margin
+        if growth < best_growth or (growth == best_growth and margin < best_margin):
+            best, best_growth, best_margin = entry, growth, margin
     return best
 
 

@@ -20,6 +20,7 @@ _WORLD = Box(-180.0, -90.0, 180.0, 90.0)
 _LARGEST = 1.7976931348623157e308
 # A bisection (or keeping two boxes apart) must bring the area below this share, else one box serves as well.
 _WORTHWHILE = 0.8
+_WELL_FILLED = 0.5
 # Outward safety on edge parameters and coordinates: far above rounding, far below what anyone could notice.
 _SLACK = 1e-12
 
@@ -65,9 +66,10 @@ def cover_geometry(geometry: Any, limit: int) -> list[Box]:
     half each, and each half is shrunk to a box that holds all of the geometry in it; boxes are closed and finitely many.
     """
     whole = Box(*geometry.bounds)
-    parts = shapely.get_parts(geometry)
-    if not math.isfinite(whole.area) or limit == 1:
+    # Each box is one more clause to file and to look at: only shapes that leave most of their bounds empty are worth it.
+    if not math.isfinite(whole.area) or limit == 1 or geometry.area >= _WELL_FILLED * whole.area:
         return [whole]
+    parts = shapely.get_parts(geometry)
     boxes = _merge_cheaply([Box(*part.bounds) for part in parts]) if len(parts) <= limit else [whole]
     outline = _Outline(geometry)
     cuts = {box: outline.best_cut(box) for box in boxes}

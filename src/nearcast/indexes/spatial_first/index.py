@@ -48,8 +48,8 @@ class SpatialFirst(BooleanIndex):
     def build(self, clauses: ClauseStore) -> None:
         layout = clauses.layout()
         slots = np.flatnonzero(layout.is_alive).astype(np.int32)
-        boxes = (layout.x0[slots], layout.y0[slots], layout.x1[slots], layout.y1[slots])
-        self._tree = pack(*boxes, slots, self.parameters.node_capacity)
+        boxes = [layout.x0[slots], layout.y0[slots], layout.x1[slots], layout.y1[slots]]
+        self._tree = pack(boxes, slots, self.parameters.node_capacity)
 
     def insert(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> None:
         layout = clauses.layout()
