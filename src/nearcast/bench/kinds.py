@@ -1,0 +1,33 @@
+"""Kinds of experiment: each measures all series of a plan at one point and gives their raw records.
+
+A new kind is a function here and a line in `KINDS`, `plan.SUBJECTS` and `plan.DEFAULT_METRICS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from nearcast.bench.encode_kind import measure_encoding
+from nearcast.bench.match_kind import measure_matching
+from nearcast.bench.plan import Plan, Point
+from nearcast.bench.record import Record
+
+Measure = Callable[[Plan, Point, Callable[[str], None]], list[Record]]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """`measure(plan, point, say)` gives one record per series, with the facts that are its own.
+
+    `n_steps(plan)` is how often it calls `say`.
+    """
+
+    measure: Measure
+    n_steps: Callable[[Plan], int]
+
+
+KINDS: dict[str, Kind] = {
+    "match": Kind(measure_matching, lambda plan: 2 + len(plan.series)),
+    "encode": Kind(measure_encoding, lambda plan: 1 + len(plan.series)),
+}

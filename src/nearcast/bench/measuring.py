@@ -1,0 +1,69 @@
+"""How times are taken: best per chunk over several passes, the whole stream before any repetition.
+
+A stream larger than the cache leaves no chunk warm by itself; what other processes steal falls out with the best of several.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearcast.bench.machine import n_cached_kernels
+
+# Another process may be compiling all the time; then its kernels are not ours.
+_MOST_TRIES = 3
+
+Chunk = TypeVar("Chunk")
+Answer = TypeVar("Answer")
+
+
+def timed(work: Callable[[], Answer]) -> tuple[float, Answer]:
+    """Seconds and result; taken again if a kernel was compiled meanwhile, so that no number holds compile time."""
+    for _ in range(_MOST_TRIES):
+        n_before = n_cached_kernels()
+        with _collector_off():
+            start = time.perf_counter()
+            answer = work()
+            seconds = time.perf_counter() - start
+        if n_cached_kernels() == n_before:
+            break
+    return seconds, answer
+
+
+def time_passes(
+    chunks: Sequence[Chunk],
+    work: Callable[[Chunk], Any],
+    n_passes: int,
+    prepare: Callable[[Chunk], Any] = lambda chunk: chunk,
+) -> NDArray[np.float64]:
+    """Seconds of `work(prepare(chunk))` without `prepare`: float64[n_passes, n_chunks]."""
+    seconds = np.empty((n_passes, len(chunks)))
+    for number in range(n_passes):
+        for _ in range(_MOST_TRIES):
+            n_before = n_cached_kernels()
+            with _collector_off():
+                for position, chunk in enumerate(chunks):
+                    prepared = prepare(chunk)
+                    start = time.perf_counter()
+                    work(prepared)
+                    seconds[number, position] = time.perf_counter() - start
+            if n_cached_kernels() == n_before:
+                break
+    return seconds
+
+
+@contextmanager
+def _collector_off() -> Iterator[None]:
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

@@ -1,0 +1,111 @@
+"""Results as figures: one PNG and one SVG per metric, series over what varies.
+
+Numbers on the x axis give lines (logarithmic where sizes grow by factors), names give groups of bars.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from nearcast.bench.metrics import METRICS
+from nearcast.bench.results import Results
+from nearcast.errors import EnvironmentProblem
+
+_SIZE_INCHES = (6.4, 4.0)
+_DPI = 130
+# Colours that stay apart in print and for colour-blind readers (Okabe and Ito).
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+# From the smallest to the largest by more than this: the axis is logarithmic.
+_LOG_X, _LOG_Y = 8.0, 10.0
+_STYLE: Mapping[str, Any] = {
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "svg.hashsalt": "nearcast",
+}
+
+
+def plot_results(results: Results, metrics: Sequence[str] | None = None) -> dict[str, Path]:
+    """Draw the metrics (those of the plan by default) beside the records; gives the SVG of each one that has values."""
+    figures = {}
+    for metric in metrics or results.plan.metrics:
+        curves = results.curves(metric)
+        if any(value for values in curves.values() for value in values.values()):
+            figures[metric] = _draw(results, metric, curves)
+    return figures
+
+
+def _draw(results: Results, metric: str, curves: Mapping[str, Mapping[int | float | str, float]]) -> Path:
+    pyplot = _matplotlib()
+    labels = results.labels()
+    with pyplot.rc_context(dict(_STYLE)):
+        figure, axes = pyplot.subplots(figsize=_SIZE_INCHES, layout="constrained")
+        if all(isinstance(x, int | float) for x in labels) and len(labels) > 1:
+            _draw_lines(axes, curves, labels)
+        else:
+            _draw_bars(axes, curves, labels)
+        values = [value for series in curves.values() for value in series.values()]
+        if min(values) > 0 and max(values) / min(values) > _LOG_Y:
+            axes.set_yscale("log")
+            axes.set_ylim(bottom=min(values) / 2)
+            _write_plainly(axes.yaxis)
+        else:
+            axes.set_ylim(0, 1.12 * max(values))
+        axes.set_xlabel(results.plan.vary_label)
+        axes.set_ylabel(METRICS[metric].label)
+        axes.set_title(f"{results.plan.paper}, {results.plan.figure} — size {results.size}", fontsize=10, loc="left")
+        figure.legend(loc="outside lower center", ncols=min(4, len(curves)))
+        path = results.folder / f"{metric}.svg"
+        figure.savefig(path, metadata={"Date": None})
+        figure.savefig(path.with_suffix(".png"), dpi=_DPI)
+        pyplot.close(figure)
+    return path
+
+
+def _draw_lines(axes: Any, curves: Mapping[str, Mapping[Any, float]], labels: Mapping[Any, str]) -> None:
+    for number, (name, series) in enumerate(curves.items()):
+        style = {"color": _COLOURS[number % len(_COLOURS)], "marker": _MARKERS[number % len(_MARKERS)]}
+        axes.plot(list(series), list(series.values()), label=name, linewidth=1.8, markersize=6, **style)
+    xs = [float(x) for x in labels]
+    if min(xs) > 0 and max(xs) / min(xs) >= _LOG_X:
+        axes.set_xscale("log")
+    axes.set_xticks(xs, list(labels.values()))
+    axes.minorticks_off()
+
+
+def _draw_bars(axes: Any, curves: Mapping[str, Mapping[Any, float]], labels: Mapping[Any, str]) -> None:
+    places = {x: place for place, x in enumerate(labels)}
+    width = 0.8 / len(curves)
+    for number, (name, series) in enumerate(curves.items()):
+        at = [places[x] + (number - (len(curves) - 1) / 2) * width for x in series]
+        axes.bar(at, list(series.values()), width * 0.94, label=name, color=_COLOURS[number % len(_COLOURS)])
+    axes.set_xticks(list(places.values()), list(labels.values()))
+    axes.grid(visible=False, axis="x")
+
+
+def _write_plainly(axis: Any) -> None:
+    """Numbers at 1, 2 and 5 of every decade, without powers."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter("{x:,g}")
+    axis.set_minor_formatter(NullFormatter())
+
+
+def _matplotlib() -> Any:
+    try:
+        import matplotlib
+    except ImportError:
+        raise EnvironmentProblem("plots need the package matplotlib; install it: pip install 'nearcast[bench]'") from None
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    return pyplot

@@ -1,0 +1,93 @@
+"""A TOML table read key by key: a missing, mistyped or left-over key is an error that names the file and the key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nearcast.errors import PlanError
+
+
+class TomlTable:
+    """Takes keys out of a table; `nothing_left` complains about those nobody took."""
+
+    def __init__(self, content: Mapping[str, Any], file: str, path: str = "") -> None:
+        self._left = dict(content)
+        self._file = file
+        self._path = path
+
+    def problem(self, what: str) -> PlanError:
+        return PlanError(f"{self._file}: {f'[{self._path}]' if self._path else 'the plan'} {what}")
+
+    def text(self, key: str, default: str | None = None) -> str:
+        return str(self._take(key, str, "a text", default))
+
+    def count(self, key: str, default: int | None = None) -> int:
+        value = int(self._take(key, int, "a whole number", default))
+        if value < 0:
+            raise self.problem(f"has {key} = {value}; expected 0 or more")
+        return value
+
+    def number(self, key: str, default: float | None = None) -> float:
+        return float(self._take(key, (int, float), "a number", default))
+
+    def one_of(self, key: str, known: Sequence[str]) -> str:
+        value = self.text(key)
+        if value not in known:
+            raise self.problem(f"has {key} = {value!r}; expected one of {', '.join(known)}")
+        return value
+
+    def values(self, key: str) -> list[Any]:
+        found: list[Any] = self._take(key, list, "a list", None)
+        if not found:
+            raise self.problem(f"has an empty list {key!r}; give at least one value")
+        return found
+
+    def texts(self, key: str, default: Sequence[str]) -> list[str]:
+        found: list[str] = list(self._take(key, (list, tuple), "a list of texts", default))
+        if not all(isinstance(item, str) for item in found):
+            raise self.problem(f"has {key} = {found!r}; expected a list of texts")
+        return found
+
+    def table(self, key: str, default: Mapping[str, Any] | None = None) -> TomlTable:
+        return TomlTable(self._take(key, Mapping, "a table", default), self._file, self._below(key))
+
+    def tables(self, key: str) -> dict[str, TomlTable]:
+        found = self._take(key, Mapping, "tables", None)
+        return {name: TomlTable(found, self._file, self._below(key)).table(name) for name in found}
+
+    def list_of_tables(self, key: str, default: list[Any] | None = None) -> list[TomlTable]:
+        found = self._take(key, list, "tables in double brackets", default)
+        if not all(isinstance(item, Mapping) for item in found):
+            raise self.problem(f"has {key} = {found!r}; expected tables: [[{key}]]")
+        return [TomlTable(item, self._file, self._below(key)) for item in found]
+
+    def has(self, key: str) -> bool:
+        return key in self._left
+
+    def take(self, key: str) -> Any:
+        """A value of any type that is known to be there."""
+        return self._left.pop(key)
+
+    def rest(self) -> dict[str, Any]:
+        """Whatever was not taken yet: the parameters of somebody else, who checks them."""
+        left, self._left = self._left, {}
+        return {key: tuple(value) if isinstance(value, list) else value for key, value in left.items()}
+
+    def nothing_left(self) -> None:
+        if self._left:
+            shown = ", ".join(repr(self._below(key)) for key in self._left)
+            raise self.problem(f"has unknown keys: {shown}; remove them or correct their spelling")
+
+    def _take(self, key: str, kind: Any, expected: str, default: Any) -> Any:
+        if key not in self._left:
+            if default is None:
+                raise self.problem(f"lacks the key {self._below(key)!r}; expected {expected}")
+            return default
+        value = self._left.pop(key)
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise self.problem(f"has {self._below(key)} = {value!r}; expected {expected}")
+        return value
+
+    def _below(self, key: str) -> str:
+        return f"{self._path}.{key}" if self._path else key

@@ -1,0 +1,84 @@
+"""`nearcast bench …`: the experiments of the papers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
+
+    from nearcast.bench.results import Results
+
+app = typer.Typer(help="Experiments of the papers, measured here.", no_args_is_help=True)
+_Out = Annotated[Path, typer.Option(help="Folder of the results.")]
+
+
+@app.command("list")
+def list_all() -> None:
+    """List the plans with what they show."""
+    from nearcast.bench.plan import list_plans, read_plan
+    from nearcast.cli.console import results, table_of
+
+    plans = [read_plan(name) for name in list_plans()]
+    rows = [(plan.name, f"{plan.paper}, {plan.figure}", plan.claim) for plan in plans]
+    results().print(table_of(("plan", "figure", "claim"), rows))
+
+
+@app.command()
+def run(
+    plans: Annotated[list[str] | None, typer.Argument(help="Plans by name, or files that end in .toml.")] = None,
+    all_plans: Annotated[bool, typer.Option("--all", help="Run every plan.")] = False,
+    size: Annotated[str, typer.Option(help="tiny (seconds), small (minutes) or paper (hours, tens of GB).")] = "tiny",
+    out: _Out = Path("bench-results"),
+) -> None:
+    """Run plans; answers are checked, raw records are kept."""
+    from nearcast.bench.plan import SIZES, list_plans
+    from nearcast.bench.results import read_results
+    from nearcast.bench.run import run_plan
+    from nearcast.cli.console import progress_bar, results
+    from nearcast.errors import PlanError
+
+    if size not in SIZES:
+        raise PlanError(f"--size {size!r} is unknown; expected {', '.join(SIZES)}")
+    if bool(plans) == all_plans:
+        raise PlanError("give the names of plans, or --all; nearcast bench list shows them")
+    for name in plans or list_plans():
+        with progress_bar() as progress:
+            task = progress.add_task(name, total=None)
+
+            def show_step(step: int, n_steps: int, what: str, name: str = name, task: TaskID = task) -> None:
+                progress.update(task, completed=step, total=n_steps, description=f"{name} {what}")
+
+            folder = run_plan(name, size, out, show_step)
+        _show(read_results(folder))
+    results().print(f"nearcast bench report --out {out} makes a page of them", style="dim")
+
+
+@app.command()
+def report(out: _Out = Path("bench-results")) -> None:
+    """Make one page of all results: claims, verdicts, tables, plots."""
+    from nearcast.bench.report import make_report
+
+    typer.echo(str(make_report(out)))
+
+
+def _show(found: Results) -> None:
+    from nearcast.bench.metrics import METRICS
+    from nearcast.bench.report import written
+    from nearcast.cli.console import results, table_of
+
+    metrics = [name for name in found.plan.metrics if found.curves(name)]
+    rows = []
+    for record in found.records:
+        values = [METRICS[name].of(record) for name in metrics]
+        cells = ["" if value is None else written(value) for value in values]
+        rows.append((str(record.facts["point"]["label"]), record.series, *cells))
+    header = (found.plan.vary_label, "series", *(METRICS[name].label for name in metrics))
+    console = results()
+    console.print(table_of(header, rows, title=f"{found.plan.name} ({found.size}): {found.plan.title}"))
+    for expected, judgement in found.judged():
+        console.print(f"{judgement.verdict}: {expected.text} ({judgement.reason})", markup=False)
+    console.print(f"{found.verdict}; records in {found.folder}\n", markup=False)

@@ -1,0 +1,74 @@
+"""`nearcast explain`: why a message reaches a subscription, or why not."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+
+def explain(
+    subscriptions: Annotated[str, typer.Option(help="Parquet, NDJSON or CSV file, or 'sample'.")],
+    subscription_id: Annotated[str, typer.Option("--id", help="Id of the subscription to explain.")],
+    at: Annotated[str, typer.Option(metavar="X,Y", help="Where the message is: X,Y (longitude first) or X0,Y0,X1,Y1.")],
+    keywords: Annotated[str | None, typer.Option(help="Keywords of the message, separated by spaces.")] = None,
+    text: Annotated[str | None, typer.Option(help="Text of the message, instead of keywords.")] = None,
+    index: Annotated[str, typer.Option(help="Index to walk through; see nearcast indexes.")] = "auto",
+    space: Annotated[str, typer.Option(help="lonlat (degrees) or plane (any numbers).")] = "lonlat",
+) -> None:
+    """Explain whether a message reaches a subscription, and the way through the index."""
+    import nearcast as nc
+    from nearcast.cli.parameters import read_place
+    from nearcast.cli.reading import read_all
+    from nearcast.errors import NearcastError
+
+    if (keywords is None) == (text is None):
+        raise NearcastError("give either --keywords or --text")
+    filed = read_all(subscriptions, "subscriptions")
+    wanted = _known_id(filed.table, subscription_id, subscriptions)
+    matcher = nc.Matcher(index, space)
+    matcher.subscribe_table(filed.table)
+    for row, reason in matcher.report.rejected:
+        if filed.table["id"][row].as_py() == wanted:
+            raise NearcastError(f"subscription {subscription_id!r} was rejected: {reason}")
+    place = read_place(at)
+    message = nc.Message(
+        "explained",
+        keywords=None if keywords is None else _as_filed(filed.table, keywords.split()),
+        text=text,
+        location=nc.Box(*place) if len(place) == 4 else (place[0], place[1]),
+    )
+    typer.echo(str(matcher.explain(message, wanted)))
+
+
+def _known_id(table: Any, given: str, source: str) -> Any:
+    """The id in the type of the file."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from nearcast.errors import NearcastError
+
+    column = table["id"]
+    wanted: Any = given
+    if pa.types.is_integer(column.type):
+        wanted = int(given) if given.lstrip("+-").isdigit() else None
+    if wanted is None or pc.index(column, pa.scalar(wanted, column.type)).as_py() < 0:
+        shown = ", ".join(str(value) for value in column.slice(0, 5).to_pylist())
+        raise NearcastError(f"there is no subscription {given!r} in {source}; its ids begin with {shown}")
+    return wanted
+
+
+def _as_filed(table: Any, words: list[str]) -> list[Any]:
+    """Keywords as numbers where the subscriptions have numbers."""
+    import pyarrow as pa
+
+    from nearcast.errors import NearcastError
+
+    if "keywords" not in table.column_names or not pa.types.is_integer(table["keywords"].type.value_type):
+        return list(words)
+    try:
+        return [int(word) for word in words]
+    except ValueError:
+        raise NearcastError(
+            f"--keywords {' '.join(words)!r}: these subscriptions have numbers as keywords; give numbers"
+        ) from None

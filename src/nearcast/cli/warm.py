@@ -1,0 +1,86 @@
+"""`nearcast warm`: compile every kernel ahead, so that the first message does not wait."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    import nearcast as nc
+
+
+def warm() -> None:
+    """Compile all kernels of every index into the cache, by taking a tiny world through each of them."""
+    from nearcast.bench.machine import cached_kernels
+    from nearcast.cli.console import progress_bar
+    from nearcast.indexes.registry import indexes
+
+    before = cached_kernels()
+    start = time.perf_counter()
+    names = list(indexes("boolean"))
+    with progress_bar() as progress:
+        task = progress.add_task("compiling", total=len(names))
+        for name in names:
+            progress.update(task, description=f"compiling {name}")
+            warm_boolean(name)
+            progress.advance(task)
+    after = cached_kernels()
+    n_new = after.n_kernels - before.n_kernels
+    compiled = f"{n_new} kernels compiled" if n_new > 0 else "nothing to compile: every kernel was in the cache"
+    typer.echo(f"{compiled}; {len(names)} indexes ready in {time.perf_counter() - start:.1f} s")
+    typer.echo(f"kept in {after.folder} ({after.n_kernels} kernels, {after.n_bytes / 2**20:.1f} MiB)")
+
+
+def warm_boolean(index: str) -> None:
+    """Every way through a boolean index: regions of all shapes, both kinds of ids and keywords, both spaces, changes."""
+    import nearcast as nc
+
+    for space in ("lonlat", "plane"):
+        for has_names in (False, True):
+            matcher = nc.Matcher(index, space)
+            _live_as_objects(matcher, has_names)
+            _live_in_tables(matcher, has_names, has_words=True)
+            _live_in_tables(nc.Matcher(index, space), has_names, has_words=False)
+
+
+def _live_as_objects(matcher: nc.Matcher, has_names: bool) -> None:
+    import nearcast as nc
+
+    triangle = nc.Polygon([[(0, 0), (5, 0), (0, 5), (0, 0)]])
+    regions: list[Any] = [nc.Box(0, 0, 4, 4), nc.Circle(2, 2, 1), triangle, None]
+    ids = _ids(0, 60, has_names)
+    interest = "(word1 OR word2) AND NOT word4"
+    filed = [nc.Subscription(ids[i], _words(i % 3, i % 5), regions[i % len(regions)]) for i in range(40)]
+    matcher.subscribe([*filed, nc.Subscription(ids[40], interest=interest, region=regions[0])])
+    messages = [nc.Message(ids[i], _words(*range(i % 6)), (1 + i % 3, 1)) for i in range(8)]
+    matcher.publish([*messages, nc.Message(ids[8], _words(1, 2), nc.Box(1, 1, 3, 3))])
+    matcher.subscribe([nc.Subscription(ids[41], _words(1), regions[0])])
+    matcher.unsubscribe([ids[41], ids[0]])
+    matcher.explain(messages[0], ids[1])
+
+
+def _live_in_tables(matcher: nc.Matcher, has_names: bool, has_words: bool) -> None:
+    import pyarrow as pa
+
+    n = 40
+    lists = [_words(i % 3, i % 7) if has_words else [i % 3, i % 7] for i in range(n)]
+    keywords = pa.array(lists, pa.list_(pa.string() if has_words else pa.int32()))
+    low, high = [float(i % 4) for i in range(n)], [float(i % 4 + 2) for i in range(n)]
+    common = {"id": _ids(200, n, has_names), "keywords": keywords}
+    boxes = pa.table({**common, "x0": low, "y0": low, "x1": high, "y1": high})
+    matcher.subscribe_table(boxes)
+    matcher.match_table(pa.table({**common, "x": low, "y": high}))
+    matcher.match_table(boxes)
+    # Few beside many: these are inserted, the ones before were built.
+    matcher.subscribe_table(boxes.slice(0, 1).set_column(0, "id", pa.array(_ids(300, 1, has_names))))
+    matcher.unsubscribe(_ids(300, 1, has_names))
+
+
+def _ids(first: int, n: int, has_names: bool) -> list[Any]:
+    return [f"s{number}" if has_names else number for number in range(first, first + n)]
+
+
+def _words(*numbers: int) -> list[str]:
+    return [f"word{number}" for number in numbers]

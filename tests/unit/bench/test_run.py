@@ -1,0 +1,261 @@
+"""A plan runs from file to page: raw records, checked answers, plots, verdicts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from nearcast.bench import encode_kind, list_plans, make_report, match_kind, measuring, run_plan
+from nearcast.bench.machine import cached_kernels, commit, cpu_model, n_cached_kernels
+from nearcast.bench.metrics import METRICS
+from nearcast.bench.plot import plot_results
+from nearcast.bench.record import read_records
+from nearcast.bench.results import find_results, read_results
+from nearcast.engines.boolean import Matcher
+from nearcast.errors import NearcastError, PlanError
+
+MATCH = """
+title = "Two indexes"
+paper = "Nobody <b>2020</b>"
+figure = "Figure 1"
+claim = "Spatial & textual."
+kind = "match"
+metrics = ["us_per_message", "candidates_per_message"]
+[workload]
+name = "tweets"
+vocabulary_size = 500
+pool = 20_000
+frequencies = "curve"
+range_high = 50.0
+[sizes.tiny]
+n_messages = 120
+repetitions = 3
+chunk = 50
+[vary]
+parameter = "n_subscriptions"
+label = "subscriptions"
+tiny = [100, 1000]
+[[series]]
+index = "keyword_first"
+label = "keywords"
+[[series]]
+index = "spatial_first"
+label = "space"
+[check]
+against = "scan"
+messages = 30
+[[expect]]
+text = "Both verify less than everything."
+at_most = ["keywords", 1000]
+metric = "candidates_per_message"
+"""
+ENCODE = """
+title = "Words"
+paper = "Nobody"
+figure = "Figure 2"
+claim = "Fast."
+kind = "encode"
+[workload]
+name = "tweets"
+pool = 20_000
+frequencies = "curve"
+[sizes.tiny]
+n_messages = 300
+repetitions = 2
+chunk = 100
+[vary]
+parameter = "workload.vocabulary_size"
+tiny = [500]
+[[series]]
+method = "vocabulary"
+[[series]]
+method = "python_dict"
+[check]
+against = "other"
+messages = 100
+"""
+
+
+@pytest.fixture(scope="module")
+def plans(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("plans")
+    (folder / "two.toml").write_text(MATCH)
+    (folder / "words.toml").write_text(ENCODE)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def out(plans: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("results")
+    for name in ("two", "words"):
+        assert run_plan(str(plans / f"{name}.toml"), "tiny", folder) == folder / name / "tiny"
+    return folder
+
+
+def test_a_match_run_keeps_every_chunk_of_every_pass(out: Path) -> None:
+    records = read_records(out / "two" / "tiny")
+    assert [(record.value, record.series) for record in records] == [
+        (100, "keywords"),
+        (100, "space"),
+        (1000, "keywords"),
+        (1000, "space"),
+    ]
+    for record in records:
+        assert record.chunk_seconds.shape == (3, 3)
+        assert record.chunk_messages.tolist() == [50, 50, 20]
+        assert (record.chunk_seconds > 0).all()
+        assert record.matches.shape == (120,)
+        assert record.counters["matches"].sum() == record.matches.sum()
+        assert record.facts["n_subscriptions"] == record.value
+        assert all(METRICS[name].of(record) is not None for name in METRICS)
+    assert np.array_equal(records[2].matches, records[3].matches)
+    assert records[2].matches.sum() > 0
+
+
+def test_a_record_tells_under_which_circumstances_it_was_taken(out: Path) -> None:
+    facts = json.loads(next(iter(sorted((out / "two" / "tiny").glob("*.json")))).read_text())
+    assert facts["check"] == {"against": "scan", "messages": 30, "pairs": facts["check"]["pairs"], "equal": True}
+    assert {"python", "numpy", "numba", "pyarrow", "nearcast"} <= facts["versions"].keys()
+    assert facts["machine"]["cpu"] == cpu_model()
+    assert facts["workload"]["range_high"] == 50.0
+    assert {"commit", "date", "seed", "build_seconds", "bytes"} <= facts.keys()
+
+
+def test_encoding_gives_the_same_ids_with_both_methods(out: Path) -> None:
+    records = read_records(out / "words" / "tiny")
+    assert [record.series for record in records] == ["vocabulary", "python_dict"]
+    assert all(record.facts["check"]["equal"] for record in records)
+    assert METRICS["candidates_per_message"].of(records[0]) is None
+
+
+def test_the_report_is_one_page_with_claim_table_plots_and_verdict(out: Path) -> None:
+    page = make_report(out).read_text(encoding="utf-8")
+    for part in ("Spatial &amp; textual.", "Nobody &lt;b&gt;2020&lt;/b&gt;", "reproduced", "µs per message", "two-tiny"):
+        assert part in page
+    assert page.count("data:image/svg+xml;base64,") == 2 + 1
+    assert "http" not in page.replace("http://www.w3.org", "")
+    for name in ("us_per_message", "candidates_per_message"):
+        assert (out / "two" / "tiny" / f"{name}.png").stat().st_size > 5_000
+
+
+def test_only_metrics_with_values_are_drawn(out: Path) -> None:
+    words = read_results(out / "words" / "tiny")
+    assert list(plot_results(words, ["candidates_per_message", "us_per_message"])) == ["us_per_message"]
+
+
+def test_progress_counts_up_to_its_total(plans: Path, tmp_path: Path) -> None:
+    steps: list[tuple[int, int, str]] = []
+    run_plan(str(plans / "words.toml"), "tiny", tmp_path, lambda *step: steps.append(step))
+    assert [step for step, _, _ in steps] == list(range(len(steps)))
+    assert steps[-1] == (3, 3, "done")
+
+
+def test_a_second_run_replaces_the_first_and_a_failed_one_does_not(
+    plans: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = run_plan(str(plans / "words.toml"), "tiny", tmp_path)
+    (folder / "stale.json").write_text("{}")
+    assert run_plan(str(plans / "words.toml"), "tiny", tmp_path) == folder
+    assert not (folder / "stale.json").exists()
+    monkeypatch.setitem(encode_kind.METHODS, "python_dict", lambda vocabulary: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        run_plan(str(plans / "words.toml"), "tiny", tmp_path)
+    assert len(read_records(folder)) == 2
+    assert len(list(find_results(tmp_path))) == 1
+
+
+class Forgetful(Matcher):
+    """Loses its last delivery of every table that has some; the reference does not."""
+
+    def match_table(self, table: pa.Table) -> pa.Table:
+        deliveries = super().match_table(table)
+        return deliveries if self.stats()["index"] == "scan" else deliveries.slice(0, max(0, deliveries.num_rows - 1))
+
+
+def test_an_index_with_wrong_answers_has_no_times(plans: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(match_kind, "Matcher", Forgetful)
+    with pytest.raises(NearcastError, match=r"'keywords' gives .* where 'scan' gives .*missing: \[\("):
+        run_plan(str(plans / "two.toml"), "tiny", tmp_path)
+    assert not (tmp_path / "two" / "tiny").exists()
+
+
+def test_series_can_be_checked_against_each_other(plans: Path, tmp_path: Path) -> None:
+    plan = tmp_path / "other.toml"
+    plan.write_text(MATCH.replace('against = "scan"', 'against = "other"').replace("[100, 1000]", "[100]"))
+    records = read_records(run_plan(str(plan), "tiny", tmp_path))
+    assert [record.facts["check"]["against"] for record in records] == ["spatial_first", "keyword_first"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ('against = "scan"', 'against = "guess"', "checks against 'guess'"),
+        ('index = "keyword_first"', 'index = "oracle"', "there is no index 'oracle'"),
+        ('name = "tweets"', 'name = "toots"', "there is no workload 'toots'"),
+        ("vocabulary_size = 500", "colour = 1", "does not take colour"),
+    ],
+)
+def test_a_plan_that_cannot_run_says_why(tmp_path: Path, old: str, new: str, complaint: str) -> None:
+    plan = tmp_path / "bad.toml"
+    plan.write_text(MATCH.replace(old, new))
+    with pytest.raises(NearcastError, match=complaint):
+        run_plan(str(plan), "tiny", tmp_path)
+
+
+def test_an_unknown_method_is_refused(tmp_path: Path) -> None:
+    plan = tmp_path / "bad.toml"
+    plan.write_text(ENCODE.replace('"python_dict"', '"magic"'))
+    with pytest.raises(PlanError, match="method 'magic'"):
+        run_plan(str(plan), "tiny", tmp_path)
+    plan.write_text(ENCODE.replace('"other"', '"scan"'))
+    with pytest.raises(PlanError, match="checked against 'other'"):
+        run_plan(str(plan), "tiny", tmp_path)
+
+
+def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match="holds no results"):
+        make_report(tmp_path)
+    with pytest.raises(PlanError, match="holds no results"):
+        read_results(tmp_path)
+
+
+@pytest.fixture
+def compiling(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The number of compiled kernels, under the control of the test."""
+    counted = [0]
+    monkeypatch.setattr(measuring, "n_cached_kernels", lambda: counted[0])
+    return counted
+
+
+def test_a_time_that_holds_compilation_is_taken_again(compiling: list[int]) -> None:
+    calls: list[Any] = []
+
+    def work(chunk: Any = None) -> int:
+        calls.append(chunk)
+        compiling[0] += len(calls) == 1
+        return len(calls)
+
+    assert measuring.timed(work)[1] == 2
+    calls.clear()
+    assert measuring.time_passes(["a", "b"], work, 2).shape == (2, 2)
+    assert calls == ["a", "b"] * 3
+
+
+def test_the_machine_is_described() -> None:
+    cached = cached_kernels()
+    assert cached.n_kernels == n_cached_kernels()
+    assert cached.n_bytes >= 0
+    found = commit()
+    assert found is None or len(found.rstrip("+")) == 40
+
+
+@pytest.mark.parametrize("name", list_plans())
+def test_every_shipped_plan_runs_at_tiny(name: str, tmp_path: Path) -> None:
+    results = read_results(run_plan(name, "tiny", tmp_path))
+    assert len(results.records) == len(results.plan.points("tiny")) * len(results.plan.series)
+    assert len(results.judged()) == len(results.plan.expect)
