@@ -71,8 +71,8 @@ bench: $(VENV)/.ready-dev ## run bench plans: make bench PLAN=name SIZE=small
 	@$(BIN)/nearcast bench $(if $(PLAN),run $(PLAN) --size $(or $(SIZE),small),list)
 
 .PHONY: serve
-serve: $(VENV)/.ready-run ## a line-by-line matcher on standard input (the sample's subscriptions)
-	@$(BIN)/nearcast try
+serve: $(VENV)/.ready-run ## match messages from standard input, a JSON object per line, against the sample's subscriptions
+	@$(BIN)/nearcast match --subscriptions sample --messages - --out - --batch 1
 
 .PHONY: debug
 debug: $(VENV)/.ready-dev ## step through a test with the JIT off: make debug T=tests/...

@@ -56,15 +56,17 @@ _HOME = {
     "Subscription": "model.subscription",
     "TimeWindow": "model.window",
     "Vocabulary": "columns.vocabulary",
-    "indexes": "indexes.registry",
     "parse_interest": "model.interest",
     "region": "model.regions",
 }
 
-__all__ = ["__version__", *sorted(_HOME)]
+__all__ = ["__version__", "indexes", *sorted(_HOME)]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "indexes":
+        # A subpackage that can be called: see its docstring.
+        return import_module("nearcast.indexes")
     if name not in _HOME:
         raise AttributeError(f"module 'nearcast' has no attribute {name!r}")
     value = getattr(import_module(f"nearcast.{_HOME[name]}"), name)
