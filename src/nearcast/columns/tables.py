@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from nearcast.kernels.number_table import NumberTableArrays
 from nearcast.kernels.word_table import SLOT_WIDTH, WordTableArrays
 
 _FIRST_SLOTS = 64
+_ANY_LENGTH = 1 << 40
 
 
 class WordTable:
@@ -31,9 +32,12 @@ class WordTable:
 
     def find(self, words: pa.Array) -> NDArray[np.int32]:
         """The id of each word; ABSENT or ABSENT_NOT_ASCII where it is unknown."""
+        return self.find_checked(words, _ANY_LENGTH)[0]
+
+    def find_checked(self, words: pa.Array, longest: int) -> tuple[NDArray[np.int32], int]:
+        """As `find`, and how many words are null, empty or longer than `longest` bytes."""
         ids = np.empty(len(words), np.int32)
-        word_table.find_words(self._arrays, word_column(words), self._fold, ids)
-        return ids
+        return ids, int(word_table.find_words(self._arrays, word_column(words), self._fold, longest, ids))
 
     def add(self, words: pa.Array) -> NDArray[np.int32]:
         """The id of each word, new ones included."""
@@ -142,7 +146,3 @@ class NumberTable:
     @property
     def n_bytes(self) -> int:
         return sum(array.nbytes for array in self._arrays)
-
-
-def string_array(words: Iterable[str]) -> pa.Array:
-    return pa.array(list(words), pa.string())

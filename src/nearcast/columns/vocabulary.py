@@ -89,8 +89,9 @@ class Vocabulary:
         """The id of every word of a string column; with `grow`, unknown words get the next ids."""
         if self._analysis.stem is not None:
             return self._encode_distinct(keywords, grow)
-        problems = _unusable_words(keywords)
-        ids = self._table.find(keywords)
+        longest = settings.limit("max_keyword_bytes")
+        ids, n_unusable = self._table.find_checked(keywords, longest)
+        problems = _unusable_words(keywords, longest) if n_unusable else {}
         self._settle_other_spellings(keywords, ids, problems, grow)
         if grow:
             absent = np.flatnonzero(ids == ABSENT)
@@ -230,9 +231,8 @@ class KeywordNumbers:
         return self._table.n_bytes
 
 
-def _unusable_words(keywords: pa.Array) -> dict[int, str]:
+def _unusable_words(keywords: pa.Array, most: int) -> dict[int, str]:
     """Positions of words that are null, empty or too long. Words outside ASCII are judged by their normal form later."""
-    most = settings.limit("max_keyword_bytes")
     lengths = np.diff(word_column(keywords).start)
     problems = {}
     # An ASCII word keeps its length in its normal form; others may shrink, so only hopeless ones are judged here.

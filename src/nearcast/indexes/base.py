@@ -16,9 +16,7 @@ from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
-
-# Positions in the counters every match kernel fills.
-NODES, CANDIDATES = 0, 1
+from nearcast.kernels.layouts import CANDIDATES, NODES, Output
 
 _FIRST_ROOM = 4096
 
@@ -105,14 +103,6 @@ class Stamps(threading.local):
         mark = self._last_mark
         self._last_mark += n_messages
         return self._stamp, mark
-
-
-class Output(NamedTuple):
-    """Where a match kernel writes, and counts its work."""
-
-    message: NDArray[np.int32]
-    clause: NDArray[np.int32]
-    counters: NDArray[np.int64]
 
 
 def collect(n_messages: int, match_from: Callable[[int, int, Output], tuple[int, int]]) -> Matches:

@@ -1,4 +1,4 @@
-"""The two structures every boolean index reads: messages and clauses, as flat arrays."""
+"""What every boolean index reads and writes: messages, clauses and matching pairs, as flat arrays."""
 
 from __future__ import annotations
 
@@ -37,3 +37,15 @@ class ClauseArrays(NamedTuple):
     x1: np.ndarray  # float64[capacity]
     y1: np.ndarray  # float64[capacity]
     is_alive: np.ndarray  # uint8[capacity]
+
+
+class Output(NamedTuple):
+    """Where a match kernel writes the pairs it finds, and counts its work."""
+
+    message: np.ndarray  # int32[room]
+    clause: np.ndarray  # int32[room]
+    counters: np.ndarray  # int64[2], at NODES and CANDIDATES
+
+
+# Positions in the counters: nodes or lists visited, living clauses tested.
+NODES, CANDIDATES = 0, 1

@@ -148,10 +148,11 @@ def find_short_word(slot, low, high, place):
 
 
 @kernel
-def find_words(table, column, fold, ids):
+def find_words(table, column, fold, longest, ids):
     """Fill `ids` with the id of each word: ABSENT, or ABSENT_NOT_ASCII when the word has bytes outside ASCII.
 
     Works in blocks: all keys of a block are computed and their slots asked for before the first is looked at.
+    Returns how many words are empty or longer than `longest` bytes.
     """
     # Fields are read once: taking an array out of a tuple inside a loop counts references, atomically.
     slot, word_start, word_bytes = table.slot, table.word_start, table.word_bytes
@@ -159,9 +160,12 @@ def find_words(table, column, fold, ids):
     n_slots = slot.size // SLOT_WIDTH
     lows, highs = np.empty(_BLOCK, np.int64), np.empty(_BLOCK, np.int64)
     seens, places = np.empty(_BLOCK, np.int64), np.empty(_BLOCK, np.int64)
+    n_unusable = 0
     for block in range(0, ids.size, _BLOCK):
         n_block = min(_BLOCK, ids.size - block)
         for i in range(n_block):
+            length = starts[block + i + 1] - starts[block + i]
+            n_unusable += length == 0 or length > longest
             low, high, seen = word_key(data, starts[block + i], starts[block + i + 1], fold)
             lows[i], highs[i], seens[i] = low, high, seen
             places[i] = home_slot(low, high, n_slots)
@@ -176,6 +180,7 @@ def find_words(table, column, fold, ids):
             if word == EMPTY_SLOT and seens[i] & np.int64(_HIGH_BITS) != 0:
                 word = np.int64(ABSENT_NOT_ASCII)
             ids[block + i] = word
+    return n_unusable
 
 
 @kernel

@@ -6,6 +6,7 @@ from nearcast.indexes.keyword_first.layout import CATCH_ALL
 from nearcast.kernels.boxes import meets
 from nearcast.kernels.compile import kernel
 from nearcast.kernels.keyword_sets import has_all, mark_keywords
+from nearcast.kernels.layouts import CANDIDATES, NODES
 
 
 @kernel
@@ -43,6 +44,6 @@ def match_messages(posting, clauses, messages, stamp, mark, first, n_out, output
                     out_message[n_out] = message
                     out_clause[n_out] = clause
                     n_out += 1
-        counters[0] += n_visited
-        counters[1] += n_candidates
+        counters[NODES] += n_visited
+        counters[CANDIDATES] += n_candidates
     return mx0.size, n_out

@@ -5,6 +5,7 @@ from __future__ import annotations
 from nearcast.kernels.boxes import meets
 from nearcast.kernels.compile import kernel
 from nearcast.kernels.keyword_sets import has_all, mark_keywords
+from nearcast.kernels.layouts import CANDIDATES
 
 
 @kernel
@@ -13,26 +14,24 @@ def match_messages(clauses, messages, stamp, mark, first, n_out, output):
     is_alive, keyword_start, keyword = clauses.is_alive, clauses.keyword_start, clauses.keyword
     cx0, cy0, cx1, cy1 = clauses.x0, clauses.y0, clauses.x1, clauses.y1
     mx0, my0, mx1, my1 = messages.x0, messages.y0, messages.x1, messages.y1
-    out_message, out_clause = output.message, output.clause
+    out_message, out_clause, counters = output.message, output.clause, output.counters
     message_start, message_keyword = messages.keyword_start, messages.keyword
-    n_candidates = 0
     for message in range(first, mx0.size):
-        begin = n_out
+        begin, n_candidates = n_out, 0
         current = mark + 1 + message
         mark_keywords(stamp, current, message_keyword, message_start[message], message_start[message + 1])
         x0, y0, x1, y1 = mx0[message], my0[message], mx1[message], my1[message]
         for clause in range(is_alive.size):
-            if (
-                is_alive[clause]
-                and meets(cx0[clause], cy0[clause], cx1[clause], cy1[clause], x0, y0, x1, y1)
-                and has_all(stamp, current, keyword, keyword_start[clause], keyword_start[clause + 1])
+            if not is_alive[clause]:
+                continue
+            n_candidates += 1
+            if meets(cx0[clause], cy0[clause], cx1[clause], cy1[clause], x0, y0, x1, y1) and has_all(
+                stamp, current, keyword, keyword_start[clause], keyword_start[clause + 1]
             ):
                 if n_out == out_clause.size:
-                    output.counters[1] += n_candidates
                     return message, begin
                 out_message[n_out] = message
                 out_clause[n_out] = clause
                 n_out += 1
-        n_candidates += is_alive.size
-    output.counters[1] += n_candidates
+        counters[CANDIDATES] += n_candidates
     return mx0.size, n_out

@@ -5,6 +5,7 @@ from __future__ import annotations
 from nearcast.kernels.boxes import meets
 from nearcast.kernels.compile import kernel
 from nearcast.kernels.keyword_sets import has_all, mark_keywords
+from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.kernels.rtree import PLACES, ROOT, insert_item
 
 
@@ -42,15 +43,17 @@ def match_messages(tree, clauses, messages, scratch, mark, first, n_out, output)
                     n_pending += 1
                     continue
                 clause = child[entry]
+                if not is_alive[clause]:
+                    continue
                 n_candidates += 1
-                if is_alive[clause] and has_all(stamp, current, keyword, keyword_start[clause], keyword_start[clause + 1]):
+                if has_all(stamp, current, keyword, keyword_start[clause], keyword_start[clause + 1]):
                     if n_out == out_clause.size:
                         return message, begin
                     out_message[n_out] = message
                     out_clause[n_out] = clause
                     n_out += 1
-        counters[0] += n_visited
-        counters[1] += n_candidates
+        counters[NODES] += n_visited
+        counters[CANDIDATES] += n_candidates
     return mx0.size, n_out
 
 

@@ -1,0 +1,34 @@
+"""How much a test run does: little when kernels are interpreted, a lot for a soak."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How many of each thing the tests of one index may do."""
+
+    worlds: int
+    histories: int
+    history_steps: int
+    many: int
+    is_shortening: bool = False
+    """Whether a failing history is shortened, which may take five minutes; repeat it with NEARCAST_SOAK=1 to have that."""
+
+
+COMPILED = Budget(worlds=200, histories=15, history_steps=25, many=3000)
+INTERPRETED = Budget(worlds=40, histories=5, history_steps=15, many=1500)
+SOAK = Budget(worlds=10_000, histories=300, history_steps=50, many=20_000, is_shortening=True)
+
+
+def current_budget() -> Budget:
+    """What the environment asks for: NEARCAST_SOAK=1, NUMBA_DISABLE_JIT=1, or neither."""
+    if _is_set("NEARCAST_SOAK"):
+        return SOAK
+    return INTERPRETED if _is_set("NUMBA_DISABLE_JIT") else COMPILED
+
+
+def _is_set(variable: str) -> bool:
+    return os.environ.get(variable, "0") not in ("", "0")

@@ -1,0 +1,167 @@
+"""Hypothesis strategies for regions, interests, subscriptions, messages and whole worlds, on a coarse grid.
+
+Small whole coordinates make borders collide; a handful of words makes keyword sets overlap. Shrinks towards the origin,
+few words and boxes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from nearcast.model.ids import Id
+from nearcast.model.message import Message
+from nearcast.model.regions import Box, Circle, MultiPolygon, Polygon, Region
+from nearcast.model.subscription import Subscription
+from nearcast.testing.worlds import NUMBERS, WORDS, World
+
+MAX_COORDINATE = 8
+_SPACES = ("plane", "lonlat")
+_NEVER_SUBSCRIBED = ("zebra", "Ünknown")
+_NEVER_SUBSCRIBED_NUMBERS = (5, -99)
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What all things of one world share, since an engine takes one kind of ids and keywords and lives in one space."""
+
+    space: str = "lonlat"
+    has_text_ids: bool = False
+    has_numbers: bool = False
+
+
+def traits(space: str | None = None) -> SearchStrategy[Traits]:
+    """Any traits, or those of one space."""
+    spaces = st.sampled_from(_SPACES) if space is None else st.just(space)
+    return st.builds(Traits, spaces, st.booleans(), st.booleans())
+
+
+def coordinates() -> SearchStrategy[float]:
+    """Whole numbers of the grid, sometimes halves, rarely far away."""
+    whole = st.integers(0, MAX_COORDINATE).map(float)
+    return st.one_of(whole, whole, whole, st.sampled_from([0.5, 2.5, -1.0, -60.0, 80.0]))
+
+
+def points() -> SearchStrategy[tuple[float, float]]:
+    return st.tuples(coordinates(), coordinates())
+
+
+def boxes() -> SearchStrategy[Box]:
+    """Also segments and points."""
+    return st.tuples(points(), points(), st.sampled_from(["area", "area", "wide", "high", "point"])).map(_box)
+
+
+def circles(space: str) -> SearchStrategy[Circle]:
+    """In lonlat never with the distance of two grid points as radius, where the last bit would decide."""
+    if space == "plane":
+        radii = st.integers(0, 2 * MAX_COORDINATE).map(lambda n: n / 2)
+    else:
+        radii = st.integers(0, 60).map(lambda n: 1.0 + 30_011.7 * n)
+    return st.builds(Circle, st.sampled_from([0.0, 3.0, 8.0, -60.0]), coordinates(), radii)
+
+
+def polygons() -> SearchStrategy[Region]:
+    """Triangles, frames with a hole, and multipolygons of two boxes; a box where the draw has no area."""
+    grid = st.integers(0, MAX_COORDINATE)
+    corners = st.tuples(st.tuples(grid, grid), st.tuples(grid, grid), st.tuples(grid, grid))
+    sides = st.tuples(grid, grid, st.integers(3, 6), st.integers(3, 6))
+    return st.one_of(corners.map(_triangle), sides.map(_frame), st.tuples(sides, st.booleans()).map(_two_boxes))
+
+
+def regions(space: str) -> SearchStrategy[Region | None]:
+    """None is everywhere."""
+    return st.one_of(boxes(), boxes(), st.none(), circles(space), polygons())
+
+
+def keyword_lists(has_numbers: bool, max_size: int = 5) -> SearchStrategy[list[Any]]:
+    """Few words, the first of them most often; repeats are possible."""
+    choices = NUMBERS if has_numbers else WORDS
+    positions = st.one_of(st.integers(0, 1), st.integers(0, len(choices) - 1))
+    return st.lists(positions.map(lambda position: choices[position]), max_size=max_size)
+
+
+def interests() -> SearchStrategy[str]:
+    """AND, OR, NOT over the words; never one that cannot match at all."""
+    words = st.sampled_from(WORDS)
+    literal = st.one_of(words, words, words.map(lambda word: f"NOT {word}"))
+    pair = st.tuples(literal, st.sampled_from(["AND", "OR"]), literal).map(lambda parts: f"({' '.join(parts)})")
+    return st.one_of(literal, pair, st.tuples(pair, pair).map(lambda pairs: f"{pairs[0]} OR NOT {pairs[1]}")).filter(_can_match)
+
+
+def ids(has_text: bool, n_ids: int = 12) -> SearchStrategy[Id]:
+    """Few, so that they come again."""
+    numbers = st.integers(0, n_ids - 1)
+    return numbers.map(lambda number: f"é{number}") if has_text else numbers
+
+
+def subscriptions(traits: Traits) -> SearchStrategy[Subscription]:
+    """Any id, words or interest, and region."""
+    own_ids, where = ids(traits.has_text_ids), regions(traits.space)
+    plain = st.builds(Subscription, own_ids, keyword_lists(traits.has_numbers), where)
+    if traits.has_numbers:
+        return plain
+    return st.one_of(plain, plain, st.builds(Subscription, own_ids, st.none(), where, interests()))
+
+
+def messages(traits: Traits) -> SearchStrategy[Message]:
+    """Points and boxes, known and unknown words; ids may repeat."""
+    unknown = st.sampled_from(_NEVER_SUBSCRIBED_NUMBERS if traits.has_numbers else _NEVER_SUBSCRIBED)
+    words = st.tuples(keyword_lists(traits.has_numbers, 8), st.lists(unknown, max_size=1)).map(lambda both: both[0] + both[1])
+    return st.builds(Message, ids(traits.has_text_ids), words, st.one_of(points(), points(), boxes()))
+
+
+def batches_of_messages(traits: Traits, max_size: int = 8) -> SearchStrategy[list[Message]]:
+    """Messages with different ids."""
+    return st.lists(messages(traits), max_size=max_size, unique_by=lambda message: message.id)
+
+
+def worlds(space: str | None = None, max_size: int = 20) -> SearchStrategy[World]:
+    """Subscriptions and messages of one world, ids different."""
+    return traits(space).flatmap(
+        lambda own: st.builds(
+            World, st.lists(subscriptions(own), max_size=max_size, unique_by=lambda s: s.id), batches_of_messages(own)
+        )
+    )
+
+
+def _box(drawn: tuple[tuple[float, float], tuple[float, float], str]) -> Box:
+    (xa, ya), (xb, yb), kind = drawn
+    if kind in ("high", "point"):
+        xb = xa
+    if kind in ("wide", "point"):
+        yb = ya
+    return Box(min(xa, xb), min(ya, yb), max(xa, xb), max(ya, yb))
+
+
+def _triangle(corners: tuple[tuple[int, int], tuple[int, int], tuple[int, int]]) -> Region:
+    (xa, ya), (xb, yb), (xc, yc) = corners
+    if (xb - xa) * (yc - ya) == (xc - xa) * (yb - ya):
+        return Box(min(xa, xb), min(ya, yb), max(xa, xb), max(ya, yb))
+    return Polygon([corners])
+
+
+def _frame(sides: tuple[int, int, int, int]) -> Region:
+    x, y, width, height = sides
+    return Polygon([_ring(x, y, x + width, y + height), _ring(x + 1, y + 1, x + width - 1, y + height - 1)])
+
+
+def _two_boxes(drawn: tuple[tuple[int, int, int, int], bool]) -> Region:
+    (x, y, width, height), is_touching = drawn
+    apart = 0 if is_touching else 1
+    first = _ring(x, y, x + width, y + height)
+    return MultiPolygon([[first], [_ring(x + width + apart, y + height, x + 2 * width, y + height + 2)]])
+
+
+def _ring(x0: int, y0: int, x1: int, y1: int) -> list[tuple[int, int]]:
+    return [(x0, y0), (x1, y0), (x1, y1), (x0, y1)]
+
+
+def _can_match(interest: str) -> bool:
+    try:
+        Subscription(0, interest=interest)
+    except ValueError:
+        return False
+    return True
