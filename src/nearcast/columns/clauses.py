@@ -64,9 +64,10 @@ class ClauseStore:
         # By subscription: where its clauses stand. A count of 0 = not subscribed (any more).
         self._first_clause = GrowingArray(np.int32, given.get("first_clause"))
         self._n_clauses = GrowingArray(np.int32, given.get("n_clauses"))
-        self.n_alive = int(self._is_alive.used.sum())
-        self.n_subscriptions = int(np.count_nonzero(self._n_clauses.used))
-        self.n_keywords = int(self._keyword.used.max(initial=-1)) + 1  # every required keyword is below
+        # Kept beside the arrays, so that opening a saved store reads none of them.
+        counts = given.get("counts", np.zeros(3, np.int64)).tolist()
+        self.n_alive, self.n_subscriptions = counts[0], counts[1]
+        self.n_keywords = counts[2]  # every required keyword is below
 
     @property
     def n(self) -> int:
@@ -190,7 +191,9 @@ class ClauseStore:
         return old_owners.astype(np.int32), batch
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        return {name.lstrip("_"): value.used for name, value in vars(self).items() if isinstance(value, GrowingArray)}
+        counts = np.array([self.n_alive, self.n_subscriptions, self.n_keywords], np.int64)
+        columns = {name.lstrip("_"): value.used for name, value in vars(self).items() if isinstance(value, GrowingArray)}
+        return {**columns, "counts": counts}
 
     @property
     def n_bytes(self) -> int:

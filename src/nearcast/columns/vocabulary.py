@@ -58,9 +58,11 @@ class Vocabulary:
         self._analysis = analysis or Analysis()
         self._table = WordTable(fold=True)
         self._document_frequency: NDArray[np.int64] = np.zeros(0, np.int64)
-        encoded = self.encode(pa.array(list(words), pa.string()), grow=True)
-        for position, problem in encoded.problems.items():
-            raise KeywordError(f"word {position} of the vocabulary: {problem}")
+        given = list(words)
+        if given:
+            # Not for nothing: the first kernel of a process takes a third of a second to load.
+            for position, problem in self.encode(pa.array(given, pa.string()), grow=True).problems.items():
+                raise KeywordError(f"word {position} of the vocabulary: {problem}")
 
     @property
     def n(self) -> int:

@@ -18,7 +18,7 @@ class Budget:
     """Whether a failing history is shortened, which may take five minutes; repeat it with NEARCAST_SOAK=1 to have that."""
 
 
-COMPILED = Budget(worlds=200, histories=15, history_steps=25, many=3000)
+COMPILED = Budget(worlds=200, histories=10, history_steps=20, many=3000)
 INTERPRETED = Budget(worlds=40, histories=5, history_steps=15, many=1500)
 SOAK = Budget(worlds=10_000, histories=300, history_steps=50, many=20_000, is_shortening=True)
 

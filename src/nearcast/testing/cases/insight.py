@@ -47,7 +47,7 @@ class InsightCases(Cases):
 
     def test_matching_does_not_depend_on_the_size_of_the_batch(self) -> None:
         both = self.compare()
-        subscriptions, messages = WorldMaker(np.random.default_rng(8), "plane").world(200)
+        subscriptions, messages = WorldMaker(np.random.default_rng(8), "plane").world(100)
         both.subscribe(subscriptions)
         together = both.publish(messages)
         work = both.matcher.report.candidates

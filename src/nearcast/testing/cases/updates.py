@@ -114,18 +114,18 @@ class UpdateCases(Cases):
         maker = WorldMaker(np.random.default_rng(seed), space)
         maker.has_polygons = False
         both = self.compare(space)
-        subscriptions, messages = maker.world(600)
+        subscriptions, messages = maker.subscriptions(600), maker.messages(80)
         both.subscribe(subscriptions[:300])
-        both.publish(messages[:50])
+        both.publish(messages[:20])
         for start in range(300, 600, 60):
             both.subscribe(subscriptions[start : start + 60])
-        both.publish(messages[50:100])
+        both.publish(messages[20:40])
         gone = [s.id for s in subscriptions[::2]]
         both.unsubscribe(gone)
-        both.publish(messages[100:150])
+        both.publish(messages[40:60])
         both.subscribe([maker.subscription(id) for id in gone[:200]])
         both.subscribe(maker.subscriptions(100))
-        both.publish(messages[150:])
+        both.publish(messages[60:])
 
     def test_one_by_one_equals_all_at_once(self) -> None:
         subscriptions, messages = WorldMaker(np.random.default_rng(5), "plane").world(80)
