@@ -142,7 +142,7 @@ class _Steps:
 
     def _unsubscribe(self) -> None:
         gone = self._some_known(0.3)
-        self.both.unsubscribe([*gone, *gone[:2], self.maker.new_id("unknown")])
+        self.both.unsubscribe([*gone, *gone[-2:], self.maker.new_id("unknown")])
 
     def _publish(self) -> None:
         self.n_deliveries += len(self.both.publish(self.messages))
