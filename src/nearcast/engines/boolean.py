@@ -56,13 +56,22 @@ class Matcher:
         "lonlat" (degrees, metres) or "plane" (any finite numbers).
     analysis
         How text becomes keywords; the same for messages and for quoted phrases of interests.
+    history
+        A table of past messages, as for `match_table`: indexes with a cost model build for such a stream.
     **parameters
         Options of the index.
 
     One thread may change subscriptions while others publish: a change waits for running matches, then is seen by all.
     """
 
-    def __init__(self, index: str = "auto", space: str = "lonlat", analysis: Analysis | None = None, **parameters: Any) -> None:
+    def __init__(
+        self,
+        index: str = "auto",
+        space: str = "lonlat",
+        analysis: Analysis | None = None,
+        history: pa.Table | None = None,
+        **parameters: Any,
+    ) -> None:
         self._space = space_of(space)
         self._analysis = analysis or DEFAULT_ANALYSIS
         self._index = create_index(index, parameters)
@@ -72,6 +81,7 @@ class Matcher:
         self._shapes = ShapeStore()
         self._verifier = Verifier(self._space)
         self._lock = ReadWriteLock()
+        self._history = history
         self.report = MatchReport()
 
     # --- subscriptions -----------------------------------------------------------------------------------------------
@@ -113,7 +123,7 @@ class Matcher:
         new = np.concatenate(slots)
         if len(new) > n_before:
             # Most of what there is, is new: building anew packs better than inserting one by one.
-            self._index.build(self._clauses)
+            self._build_index()
         elif len(new):
             self._index.insert(self._clauses, new)
         self._clear_dead()
@@ -136,7 +146,15 @@ class Matcher:
         _move_shapes(batch, self._shapes, shapes)
         clauses.add(batch)
         self._ids, self._shapes, self._clauses = ids, shapes, clauses
-        self._index.build(clauses)
+        self._build_index()
+
+    def _build_index(self) -> None:
+        """Build with the history, read anew: words that came with later subscriptions count too."""
+        history = None
+        if self._history is not None:
+            _, read = read_message_table(self._history, self._space, self._keywords, self._analysis)
+            history = read.batch
+        self._index.build(self._clauses, history)
 
     # --- messages ----------------------------------------------------------------------------------------------------
 

@@ -52,8 +52,11 @@ class BooleanIndex(ABC):
         self.parameters = parameters
 
     @abstractmethod
-    def build(self, clauses: ClauseStore) -> None:
-        """File every living clause, forgetting what was filed before."""
+    def build(self, clauses: ClauseStore, history: MessageBatch | None = None) -> None:
+        """File every living clause, forgetting what was filed before.
+
+        `history` is a sample of past messages for indexes that weigh their choices by it; without one they estimate.
+        """
 
     @abstractmethod
     def insert(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> None:

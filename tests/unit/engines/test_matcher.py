@@ -269,6 +269,14 @@ def test_explain_tells_why_or_the_first_reason_why_not(index: str) -> None:
     assert all(why(["ipad", "sale"], (5, 5), s).path for s in (1, 2, 3, 4))
 
 
+@pytest.mark.parametrize("index", list(nc.indexes()))
+def test_a_history_of_messages_changes_no_answer(index: str) -> None:
+    history = pa.table({"id": [1, 2], "keywords": [["a", "b"], ["a"]], "x": [0.0, 1.0], "y": [0.0, 1.0]})
+    matcher = nc.Matcher(index, space="plane", history=history)
+    matcher.subscribe([nc.Subscription(i, keywords=["a"], region=nc.Box(i, i, i + 2, i + 2)) for i in range(20)])
+    assert delivered(matcher, nc.Message(7, keywords=["a", "b"], location=(2, 2))) == {(0, 7), (1, 7), (2, 7)}
+
+
 def test_indexes_are_listed_with_paper_and_parameters() -> None:
     known = nc.indexes(kind="boolean")
     assert {"scan", "keyword_first", "spatial_first"} <= set(known)

@@ -31,7 +31,7 @@ class KeywordFirst(BooleanIndex):
         self._stamps = Stamps()
         self._posting = _empty(0, 0)
 
-    def build(self, clauses: ClauseStore) -> None:
+    def build(self, clauses: ClauseStore, history: MessageBatch | None = None) -> None:
         layout = clauses.layout()
         slots = np.flatnonzero(layout.is_alive).astype(np.int32)
         n_keywords = clauses.n_keywords

@@ -25,7 +25,7 @@ class Scan(BooleanIndex):
         super().__init__(parameters)
         self._stamps = Stamps()
 
-    def build(self, clauses: ClauseStore) -> None:
+    def build(self, clauses: ClauseStore, history: MessageBatch | None = None) -> None:
         """Nothing to build: the clause store is the structure."""
 
     def insert(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> None:

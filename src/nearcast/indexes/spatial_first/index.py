@@ -45,7 +45,7 @@ class SpatialFirst(BooleanIndex):
         self._stamps = Stamps()
         self._tree = empty_rtree(self.parameters.node_capacity)
 
-    def build(self, clauses: ClauseStore) -> None:
+    def build(self, clauses: ClauseStore, history: MessageBatch | None = None) -> None:
         layout = clauses.layout()
         slots = np.flatnonzero(layout.is_alive).astype(np.int32)
         boxes = [layout.x0[slots], layout.y0[slots], layout.x1[slots], layout.y1[slots]]
