@@ -26,11 +26,9 @@ def borrow(buffer: pa.Buffer | None, dtype: Any) -> NDArray[Any]:
     return whole[: len(whole) // size * size].view(dtype)
 
 
-def one_chunk(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """A column as one contiguous array."""
-    if isinstance(column, pa.ChunkedArray):
-        return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-    return column
+def one_chunk(column: pa.ChunkedArray) -> pa.Array:
+    """A column of a table as one contiguous array."""
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def is_string(kind: pa.DataType) -> bool:

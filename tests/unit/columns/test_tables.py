@@ -7,8 +7,9 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nearcast.columns.arrow import word_column
 from nearcast.columns.tables import NumberTable, WordTable
-from nearcast.kernels.word_table import ABSENT, ABSENT_NOT_ASCII
+from nearcast.kernels.word_table import ABSENT, ABSENT_NOT_ASCII, same_long_word
 
 # Lengths around the borders of the inline keys (7, 15 bytes), letters that differ only in case, bytes beyond ASCII.
 words = st.lists(st.text(alphabet="aAbBzZ[@é日", max_size=20), max_size=60)
@@ -54,6 +55,20 @@ def test_slices_chunks_and_large_strings_read_alike() -> None:
     assert table.find(pa.array(["two"], pa.string_view())).tolist() == [1]
     assert table.find(pa.array([], pa.string())).tolist() == []
     assert table.find(pa.array(["one"], pa.string()).slice(1)).tolist() == []
+
+
+def test_an_empty_column_may_come_without_offsets() -> None:
+    nothing = pa.py_buffer(b"")
+    assert WordTable(fold=True).find(pa.StringArray.from_buffers(0, nothing, nothing)).tolist() == []
+
+
+def test_words_whose_hashes_collide_are_told_apart_by_their_bytes() -> None:
+    table = WordTable(fold=True)
+    table.add(pa.array(["x" * 20]))
+    for word, is_same in (("X" * 20, True), ("x" * 19 + "y", False), ("y" + "x" * 19, False), ("x" * 21, False)):
+        column = word_column(pa.array([word]))
+        arrays = table._arrays
+        assert bool(same_long_word(arrays.word_start, arrays.word_bytes, 0, column.data, 0, len(word), True)) is is_same
 
 
 def test_thousands_of_words_survive_growth_and_reopening() -> None:

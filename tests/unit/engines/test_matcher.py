@@ -176,6 +176,8 @@ def test_messages_may_come_as_text_or_as_boxes() -> None:
     texts = pa.table({"id": [1, 2], "text": ["Hail!", None], "x": [0.5, 0.5], "y": [0.5, 0.5], "time": [1.0, 2.0]})
     assert matcher.match_table(texts)["message_id"].to_pylist() == [1]
     assert matcher.report.rejected == [(1, "the text is null")]
+    encoded = texts.set_column(1, "text", texts["text"].dictionary_encode())
+    assert matcher.match_table(encoded)["message_id"].to_pylist() == [1]
     areas = pa.table(
         {
             "id": [3],

@@ -76,9 +76,8 @@ class BufferedScan(BufferedIndex):
 
 def batch(owners: range) -> ClauseBatch:
     n = len(owners)
-    sides = [np.zeros(n), np.zeros(n), np.ones(n), np.ones(n)]
-    starts = np.arange(n + 1, dtype=np.int64)
-    return ClauseBatch(np.array(owners, np.int32), starts, np.zeros(n, np.int32), *sides[:3], sides[3])
+    low, high, starts = np.zeros(n), np.ones(n), np.arange(n + 1, dtype=np.int64)
+    return ClauseBatch(np.array(owners, np.int32), starts, np.zeros(n, np.int32), low, low, high, high)
 
 
 @pytest.fixture
