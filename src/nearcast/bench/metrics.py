@@ -71,6 +71,11 @@ def copies(record: Record) -> float | None:
     return float(stats["copies"]) if "copies" in stats else None
 
 
+def table_us_per_message(record: Record) -> float | None:
+    seconds = record.number("table_seconds")
+    return None if seconds is None else 1e6 * seconds / record.n_messages
+
+
 def call_us(record: Record) -> float | None:
     seconds = record.number("call_seconds")
     return None if seconds is None else 1e6 * seconds
@@ -105,6 +110,13 @@ _ALL = (
     Metric("build_seconds", "build, s", "filing all subscriptions from a table", "lower", build_seconds),
     Metric("bytes_per_subscription", "bytes per subscription", "everything the engine holds", "lower", bytes_per_subscription),
     Metric("copies", "copies per subscription", "how often a subscription is filed", "lower", copies),
+    Metric(
+        "table_us_per_message",
+        "µs per message, table to table",
+        "reading the table and encoding its keywords included, best of each chunk",
+        "lower",
+        table_us_per_message,
+    ),
     Metric("call_us", "µs per call", "a call with one message: what each chunk pays at least", "lower", call_us),
 )
 METRICS: dict[str, Metric] = {metric.name: metric for metric in _ALL}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -26,12 +26,16 @@ _COUNTS = ("n_subscriptions", "n_messages")
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How large an experiment is; `workload` overrides parameters of the plan's workload."""
+    """How large an experiment is; `workload` overrides parameters of the plan's workload.
+
+    `n_history` past messages are given to indexes with a cost model.
+    """
 
     n_subscriptions: int
     n_messages: int
     repetitions: int
     chunk: int
+    n_history: int = 0
     workload: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -98,8 +102,7 @@ class Plan:
         label, series = f"{value:,}" if isinstance(value, int) else str(value), self.series
         scope, _, name = self.vary.partition(".")
         if scope in _COUNTS:
-            counts = {count: value if count == scope else getattr(size, count) for count in _COUNTS}
-            size = Size(counts["n_subscriptions"], counts["n_messages"], size.repetitions, size.chunk, size.workload)
+            size = replace(size, **{scope: value})
         elif scope == "workload":
             given = {key: item for key, item in value.items() if key != "label"} if not name else {name: value}
             parameters |= given
@@ -185,6 +188,7 @@ def _read_size(table: TomlTable) -> Size:
         n_messages=table.count("n_messages"),
         repetitions=table.count("repetitions"),
         chunk=table.count("chunk", 250),
+        n_history=table.count("n_history", 0),
         workload=table.table("workload", {}).rest(),
     )
     table.nothing_left()

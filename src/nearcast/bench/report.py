@@ -53,7 +53,8 @@ def _preface(found: Sequence[Results]) -> str:
     rows = [[_link(results), escape(results.plan.figure), results.size, _badge(results.verdict)] for results in found]
     metrics = [[escape(metric.label), escape(metric.description)] for metric in METRICS.values()]
     return (
-        "<p>Times are those of one thread, tables in and tables out. The whole stream is passed over several times and the "
+        "<p>Times are those of one thread, from keyword ids to subscription ids unless a column says otherwise. "
+        "The whole stream is passed over several times and the "
         "best time of each chunk is kept; compiling is never in a number. Machines differ: counters (candidates, nodes) are "
         "the fair comparison with a paper. The verdict on a plan is that of its worst expectation, and <i>not judged</i> while "
         "the index a claim is about is no series yet. It holds for the size shown; at <i>tiny</i> it only says that the plan "

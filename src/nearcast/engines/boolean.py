@@ -22,7 +22,7 @@ from nearcast.columns.shapes import ShapeStore
 from nearcast.engines.explaining import explain_match
 from nearcast.engines.keyword_kind import KeywordKind
 from nearcast.engines.locks import ReadWriteLock
-from nearcast.engines.reading_messages import read_message_objects, read_message_table
+from nearcast.engines.reading_messages import EncodedMessages, read_message_objects, read_message_table
 from nearcast.engines.reading_subscriptions import (
     ReadSubscriptions,
     clauses_of_parsed,
@@ -152,8 +152,7 @@ class Matcher:
         """Build with the history, read anew: words that came with later subscriptions count too."""
         history = None
         if self._history is not None:
-            _, read = read_message_table(self._history, self._space, self._keywords, self._analysis)
-            history = read.batch
+            history = read_message_table(self._history, self._space, self._keywords, self._analysis).batch
         self._index.build(self._clauses, history)
 
     # --- messages ----------------------------------------------------------------------------------------------------
@@ -162,17 +161,25 @@ class Matcher:
         """Match message objects; each delivery once, in no particular order. Bad ones are in `report.rejected`."""
         listed = _listed(messages, Message, "messages")
         with self._lock.reading():
-            read = read_message_objects(listed, self._space, self._keywords, self._analysis)
-            row, number = self._match(read.batch, read.rejected)
+            batch, rejected = read_message_objects(listed, self._space, self._keywords, self._analysis)
+            row, number = self._match(batch, rejected)
             subscription_ids = self._ids.take(number).to_pylist()
         return [Delivery(subscription, listed[at].id) for subscription, at in zip(subscription_ids, row.tolist(), strict=True)]
 
     def match_table(self, table: pa.Table) -> pa.Table:
         """Match a table of messages (id; keywords or text; x, y or x0, y0, x1, y1) into message_id, subscription_id."""
+        return self.match_encoded(self.encode_table(table))
+
+    def encode_table(self, table: pa.Table) -> EncodedMessages:
+        """A table of messages read and turned into ids once, to be matched once or several times by this matcher."""
         with self._lock.reading():
-            message_ids, read = read_message_table(table, self._space, self._keywords, self._analysis)
-            row, number = self._match(read.batch, read.rejected)
-            return delivery_table(message_ids.take(pa.array(row)), self._ids.take(number))
+            return read_message_table(table, self._space, self._keywords, self._analysis)
+
+    def match_encoded(self, messages: EncodedMessages) -> pa.Table:
+        """As `match_table`, for messages read before. Words that only later subscriptions brought are not seen in them."""
+        with self._lock.reading():
+            row, number = self._match(messages.batch, messages.rejected)
+            return delivery_table(messages.ids.take(pa.array(row)), self._ids.take(number))
 
     def _match(self, batch: MessageBatch, rejected: list[tuple[int, str]]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """The input row and the subscription number of each delivery."""
@@ -186,15 +193,15 @@ class Matcher:
     def explain(self, message: Message, subscription_id: Id) -> Explanation:
         """Why the message does or does not reach the subscription, and the way through the index."""
         with self._lock.reading():
-            read = read_message_objects([message], self._space, self._keywords, self._analysis)
-            if read.rejected:
-                return Explanation(False, (f"the message is not usable: {read.rejected[0][1]}",))
+            batch, rejected = read_message_objects([message], self._space, self._keywords, self._analysis)
+            if rejected:
+                return Explanation(False, (f"the message is not usable: {rejected[0][1]}",))
             number = int(self._ids.find(id_array([subscription_id]))[0])
             slots = self._clauses.slots_of(number)
             if not slots:
                 return Explanation(False, (f"there is no subscription {subscription_id!r}",))
-            matched, reasons, slot = explain_match(self._clauses, self._shapes, self._keywords, self._space, read.batch, slots)
-            path = self._index.explain(self._clauses, read.batch, slot)
+            matched, reasons, slot = explain_match(self._clauses, self._shapes, self._keywords, self._space, batch, slots)
+            path = self._index.explain(self._clauses, batch, slot)
             return Explanation(matched, tuple(reasons), tuple(path))
 
     def stats(self) -> dict[str, int | float | str]:

@@ -34,14 +34,18 @@ from nearcast.model.spaces import Space
 
 
 @dataclass(slots=True)
-class ReadMessages:
-    """A batch ready to be matched, the ids of all rows (rejected ones included), and the rejections."""
+class EncodedMessages:
+    """Messages ready to be matched: the ids of all rows, the usable ones as a batch, and the rejections."""
 
+    ids: pa.Array
     batch: MessageBatch
     rejected: list[tuple[int, str]]
 
 
-def read_message_objects(messages: Sequence[Message], space: Space, kind: KeywordKind, analysis: Analysis) -> ReadMessages:
+def read_message_objects(
+    messages: Sequence[Message], space: Space, kind: KeywordKind, analysis: Analysis
+) -> tuple[MessageBatch, list[tuple[int, str]]]:
+    """The usable messages as a batch, and the rejections."""
     rejections = Rejections(len(messages))
     words: list[Keyword] = []
     list_start = np.zeros(len(messages) + 1, np.int64)
@@ -68,8 +72,7 @@ def read_message_objects(messages: Sequence[Message], space: Space, kind: Keywor
     return _assembled(rejections, list_start, ids, list(boxes), kind)
 
 
-def read_message_table(table: pa.Table, space: Space, kind: KeywordKind, analysis: Analysis) -> tuple[pa.Array, ReadMessages]:
-    """The ids of all rows, and the batch."""
+def read_message_table(table: pa.Table, space: Space, kind: KeywordKind, analysis: Analysis) -> EncodedMessages:
     check_columns(table, MESSAGE_COLUMNS, "messages")
     rejections = Rejections(table.num_rows)
     message_ids = id_column(table)
@@ -87,7 +90,8 @@ def read_message_table(table: pa.Table, space: Space, kind: KeywordKind, analysi
     encoded = kind.encode(members, grow=False)
     rejections.add_members(list_start, encoded.problems)
     _reject_too_many(rejections, list_start, members, settings.limit("max_message_keywords"))
-    return message_ids, _assembled(rejections, list_start, encoded.ids, boxes, kind)
+    batch, rejected = _assembled(rejections, list_start, encoded.ids, boxes, kind)
+    return EncodedMessages(message_ids, batch, rejected)
 
 
 def _read_boxes(table: pa.Table, rejections: Rejections, space: Space) -> list[NDArray[np.float64]]:
@@ -140,7 +144,7 @@ def _assembled(
     ids: NDArray[np.int32],
     boxes: Iterable[NDArray[np.float64]],
     kind: KeywordKind,
-) -> ReadMessages:
+) -> tuple[MessageBatch, list[tuple[int, str]]]:
     """Drop the rejected rows and make sorted sets of the keyword lists."""
     rows = rejections.usable()
     set_start, members = keyword_sets_of(list_start, ids)
@@ -148,4 +152,4 @@ def _assembled(
         set_start, members = take_lists(set_start, members, rows)
         boxes = [box[rows] for box in boxes]
     arrays = MessageArrays(set_start, members, *boxes)
-    return ReadMessages(MessageBatch(arrays, rows, kind.n), rejections.listed())
+    return MessageBatch(arrays, rows, kind.n), rejections.listed()

@@ -191,6 +191,17 @@ def test_messages_may_come_as_text_or_as_boxes() -> None:
     assert matcher.match_table(areas)["message_id"].to_pylist() == [3]
 
 
+def test_messages_may_be_encoded_once_and_matched_again_after_a_change() -> None:
+    matcher = nc.Matcher()
+    matcher.subscribe([nc.Subscription(1, keywords=["hail"])])
+    encoded = matcher.encode_table(pa.table({"id": [5, 6], "keywords": [["hail"], None], "x": [0.0, 0.0], "y": [0.0, 0.0]}))
+    assert matcher.match_encoded(encoded).to_pylist() == [{"message_id": 5, "subscription_id": 1}]
+    assert len(matcher.report.rejected) == 1
+    matcher.subscribe([nc.Subscription(2, keywords=["hail"])])
+    matcher.unsubscribe([1])
+    assert matcher.match_encoded(encoded)["subscription_id"].to_pylist() == [2]
+
+
 def test_columns_of_other_widths_and_chunks_are_read() -> None:
     matcher = nc.Matcher(space="plane")
     chunk = pa.table(
