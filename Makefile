@@ -7,6 +7,8 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# Tests that share a Spark session stay in one process.
+PYTEST := $(BIN)/python -m pytest -q -n auto --dist loadgroup
 # One size for every run: tests are the same on each machine.
 export PYTHONHASHSEED := 0
 
@@ -50,20 +52,24 @@ types: $(VENV)/.ready-dev ## mypy, strict
 
 .PHONY: test-unit
 test-unit: $(VENV)/.ready-dev ## all tests, compiled, with the Spark slice
-	@$(BIN)/python -m pytest -q $(T)
+	@$(BIN)/nearcast warm
+	@$(PYTEST) $(T)
 
 .PHONY: test-nojit
 test-nojit: $(VENV)/.ready-dev ## kernels and indexes interpreted, with coverage
-	@NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -q $(if $(T),$(T),tests/unit/kernels tests/unit/columns tests/unit/indexes tests/unit/engines tests/unit/workloads tests/conformance)
+	@rm -f .coverage .coverage.*
+	@NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -q -n auto $(if $(T),$(T),tests/unit/kernels tests/unit/columns tests/unit/indexes tests/unit/engines tests/unit/workloads tests/conformance)
+	@$(BIN)/coverage combine -q
 	@$(BIN)/coverage report --skip-covered --fail-under=100
 
 .PHONY: test-bounds
 test-bounds: $(VENV)/.ready-dev ## kernels and indexes compiled with bounds checks
-	@NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q $(if $(T),$(T),tests/unit/kernels tests/unit/columns tests/unit/indexes tests/unit/engines tests/conformance)
+	@NUMBA_BOUNDSCHECK=1 $(BIN)/nearcast warm
+	@NUMBA_BOUNDSCHECK=1 $(PYTEST) $(if $(T),$(T),tests/unit/kernels tests/unit/columns tests/unit/indexes tests/unit/engines tests/conformance)
 
 .PHONY: soak
 soak: $(VENV)/.ready-dev ## the large counts: thousands of random worlds, every bench plan (long)
-	@NEARCAST_SOAK=1 $(BIN)/python -m pytest -q tests/conformance $(T)
+	@NEARCAST_SOAK=1 $(PYTEST) tests/conformance $(T)
 	@$(BIN)/nearcast bench run --all --size tiny
 
 .PHONY: bench
@@ -80,7 +86,7 @@ debug: $(VENV)/.ready-dev ## step through a test with the JIT off: make debug T=
 
 .PHONY: clean
 clean: ## remove the environment and everything built
-	@rm -rf $(VENV) output bench-results artifacts .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .benchmarks
+	@rm -rf $(VENV) output bench-results artifacts .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*
 
 .PHONY: help
 help: ## this list

@@ -18,7 +18,7 @@ from nearcast.workloads import open_workload, sample_messages, sample_subscripti
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 
 def pairs(table: pa.Table) -> list[tuple[object, object]]:

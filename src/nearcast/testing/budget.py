@@ -1,4 +1,4 @@
-"""How much a test run does: little when kernels are interpreted, a lot for a soak."""
+"""How much a test run does: little when kernels are interpreted or bounds-checked, a lot for a soak."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ SOAK = Budget(worlds=10_000, histories=300, history_steps=50, many=20_000, is_sh
 
 
 def current_budget() -> Budget:
-    """What the environment asks for: NEARCAST_SOAK=1, NUMBA_DISABLE_JIT=1, or neither."""
+    """What the environment asks for: NEARCAST_SOAK=1, NUMBA_DISABLE_JIT=1, NUMBA_BOUNDSCHECK=1, or none of them."""
     if _is_set("NEARCAST_SOAK"):
         return SOAK
-    return INTERPRETED if _is_set("NUMBA_DISABLE_JIT") else COMPILED
+    return INTERPRETED if _is_set("NUMBA_DISABLE_JIT") or _is_set("NUMBA_BOUNDSCHECK") else COMPILED
 
 
 def _is_set(variable: str) -> bool:
