@@ -19,17 +19,13 @@ from nearcast.columns.identifiers import Identifiers, id_array
 from nearcast.columns.messages import MessageBatch
 from nearcast.columns.schemas import delivery_table
 from nearcast.columns.shapes import ShapeStore
+from nearcast.engines.border import Border
 from nearcast.engines.explaining import explain_match
+from nearcast.engines.filing import clauses_of_parsed, clauses_of_plain
 from nearcast.engines.keyword_kind import KeywordKind
 from nearcast.engines.locks import ReadWriteLock
 from nearcast.engines.reading_messages import EncodedMessages, read_message_objects, read_message_table
-from nearcast.engines.reading_subscriptions import (
-    ReadSubscriptions,
-    clauses_of_parsed,
-    clauses_of_plain,
-    read_subscription_objects,
-    read_subscription_table,
-)
+from nearcast.engines.reading_subscriptions import ReadSubscriptions, read_subscription_objects, read_subscription_table
 from nearcast.engines.verify import Verifier
 from nearcast.errors import NearcastError
 from nearcast.indexes.registry import create_index
@@ -84,18 +80,22 @@ class Matcher:
         self._history = history
         self.report = MatchReport()
 
+    @property
+    def _border(self) -> Border:
+        return Border(self._space, self._keywords, self._analysis)
+
     # --- subscriptions -----------------------------------------------------------------------------------------------
 
     def subscribe(self, subscriptions: Iterable[Subscription]) -> None:
         """Register subscriptions; a known id replaces the old one. Bad ones are in `report.rejected`."""
         listed = _listed(subscriptions, Subscription, "subscriptions")
         with self._lock.writing():
-            self._file(read_subscription_objects(listed, self._space, self._keywords, self._analysis, self._ids.kind))
+            self._file(read_subscription_objects(listed, self._border, self._ids.kind))
 
     def subscribe_table(self, table: pa.Table) -> None:
         """Register a table: id, keywords, x0, y0, x1, y1; optional interest and region (GeoJSON or WKT; wins over the box)."""
         with self._lock.writing():
-            self._file(read_subscription_table(table, self._space, self._keywords, self._analysis))
+            self._file(read_subscription_table(table, self._border))
 
     def unsubscribe(self, ids: Iterable[Id]) -> None:
         """Forget subscriptions; unknown ids are ignored."""
@@ -152,7 +152,7 @@ class Matcher:
         """Build with the history, read anew: words that came with later subscriptions count too."""
         history = None
         if self._history is not None:
-            history = read_message_table(self._history, self._space, self._keywords, self._analysis).batch
+            history = read_message_table(self._history, self._border).batch
         self._index.build(self._clauses, history)
 
     # --- messages ----------------------------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ class Matcher:
         """Match message objects; each delivery once, in no particular order. Bad ones are in `report.rejected`."""
         listed = _listed(messages, Message, "messages")
         with self._lock.reading():
-            batch, rejected = read_message_objects(listed, self._space, self._keywords, self._analysis)
+            batch, rejected = read_message_objects(listed, self._border)
             row, number = self._match(batch, rejected)
             subscription_ids = self._ids.take(number).to_pylist()
         return [Delivery(subscription, listed[at].id) for subscription, at in zip(subscription_ids, row.tolist(), strict=True)]
@@ -173,7 +173,7 @@ class Matcher:
     def encode_table(self, table: pa.Table) -> EncodedMessages:
         """A table of messages read and turned into ids once, to be matched once or several times by this matcher."""
         with self._lock.reading():
-            return read_message_table(table, self._space, self._keywords, self._analysis)
+            return read_message_table(table, self._border)
 
     def match_encoded(self, messages: EncodedMessages) -> pa.Table:
         """As `match_table`, for messages read before. Words that only later subscriptions brought are not seen in them."""
@@ -193,7 +193,7 @@ class Matcher:
     def explain(self, message: Message, subscription_id: Id) -> Explanation:
         """Why the message does or does not reach the subscription, and the way through the index."""
         with self._lock.reading():
-            batch, rejected = read_message_objects([message], self._space, self._keywords, self._analysis)
+            batch, rejected = read_message_objects([message], self._border)
             if rejected:
                 return Explanation(False, (f"the message is not usable: {rejected[0][1]}",))
             number = int(self._ids.find(id_array([subscription_id]))[0])

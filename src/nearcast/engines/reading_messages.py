@@ -23,6 +23,7 @@ from nearcast.columns.schemas import (
     number_columns,
     text_column,
 )
+from nearcast.engines.border import Border
 from nearcast.engines.keyword_kind import KeywordKind
 from nearcast.engines.rejections import Rejections, reject_bad_boxes
 from nearcast.errors import NearcastError, SchemaError
@@ -42,10 +43,9 @@ class EncodedMessages:
     rejected: list[tuple[int, str]]
 
 
-def read_message_objects(
-    messages: Sequence[Message], space: Space, kind: KeywordKind, analysis: Analysis
-) -> tuple[MessageBatch, list[tuple[int, str]]]:
+def read_message_objects(messages: Sequence[Message], border: Border) -> tuple[MessageBatch, list[tuple[int, str]]]:
     """The usable messages as a batch, and the rejections."""
+    space, kind, analysis = border
     rejections = Rejections(len(messages))
     words: list[Keyword] = []
     list_start = np.zeros(len(messages) + 1, np.int64)
@@ -72,7 +72,8 @@ def read_message_objects(
     return _assembled(rejections, list_start, ids, list(boxes), kind)
 
 
-def read_message_table(table: pa.Table, space: Space, kind: KeywordKind, analysis: Analysis) -> EncodedMessages:
+def read_message_table(table: pa.Table, border: Border) -> EncodedMessages:
+    space, kind, analysis = border
     check_columns(table, MESSAGE_COLUMNS, "messages")
     rejections = Rejections(table.num_rows)
     message_ids = id_column(table)
@@ -146,7 +147,7 @@ def _assembled(
     kind: KeywordKind,
 ) -> tuple[MessageBatch, list[tuple[int, str]]]:
     """Drop the rejected rows and make sorted sets of the keyword lists."""
-    rows = rejections.usable()
+    rows = np.flatnonzero(rejections.is_usable())
     set_start, members = keyword_sets_of(list_start, ids)
     if len(rows) < len(list_start) - 1:
         set_start, members = take_lists(set_start, members, rows)

@@ -30,13 +30,11 @@ class Rejections:
         for position, reason in problems.items():
             self.add(int(np.searchsorted(list_start - list_start[0], position, side="right")) - 1, reason)
 
-    def usable(self) -> NDArray[np.int64]:
-        """The rows that were not rejected, in order."""
-        if not self._reasons:
-            return np.arange(self._n_rows)
+    def is_usable(self) -> NDArray[np.bool_]:
+        """Which rows were not rejected so far."""
         is_usable = np.ones(self._n_rows, bool)
         is_usable[list(self._reasons)] = False
-        return np.flatnonzero(is_usable)
+        return is_usable
 
     def listed(self) -> list[tuple[int, str]]:
         return sorted(self._reasons.items())
