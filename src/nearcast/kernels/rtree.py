@@ -49,7 +49,7 @@ def with_room(tree: RTreeArrays, n_nodes: int) -> RTreeArrays:
     """The same tree with room for at least `n_nodes` nodes."""
     if n_nodes <= len(tree.level):
         return tree
-    grown = _allocated(max(n_nodes, 2 * len(tree.level)), tree.head)
+    grown = _allocated(max(n_nodes, len(tree.level) + len(tree.level) // 4), tree.head)
     for name in RTreeArrays._fields[:-1]:
         old = getattr(tree, name)
         getattr(grown, name)[: len(old)] = old
@@ -120,9 +120,10 @@ def half_margin(x0, y0, x1, y1):
 def choose_entry(tree, node, x0, y0, x1, y1):
     """The entry whose box grows least to take the new one in, the smaller box on a tie."""
     first = node * tree.head[PLACES]
+    tx0, ty0, tx1, ty1 = tree.x0, tree.y0, tree.x1, tree.y1
     best, best_growth, best_margin = first, np.inf, np.inf
     for entry in range(first, first + tree.n_entries[node]):
-        ex0, ey0, ex1, ey1 = tree.x0[entry], tree.y0[entry], tree.x1[entry], tree.y1[entry]
+        ex0, ey0, ex1, ey1 = tx0[entry], ty0[entry], tx1[entry], ty1[entry]
         margin = half_margin(ex0, ey0, ex1, ey1)
         growth = half_margin(min(ex0, x0), min(ey0, y0), max(ex1, x1), max(ey1, y1)) - margin
         if growth < best_growth or (growth == best_growth and margin < best_margin):
@@ -140,10 +141,11 @@ def put_entry(tree, entry, x0, y0, x1, y1, child):
 def node_box(tree, node):
     """The smallest box around the entries of a node."""
     first = node * tree.head[PLACES]
-    x0, y0, x1, y1 = tree.x0[first], tree.y0[first], tree.x1[first], tree.y1[first]
+    tx0, ty0, tx1, ty1 = tree.x0, tree.y0, tree.x1, tree.y1
+    x0, y0, x1, y1 = tx0[first], ty0[first], tx1[first], ty1[first]
     for entry in range(first + 1, first + tree.n_entries[node]):
-        x0, y0 = min(x0, tree.x0[entry]), min(y0, tree.y0[entry])
-        x1, y1 = max(x1, tree.x1[entry]), max(y1, tree.y1[entry])
+        x0, y0 = min(x0, tx0[entry]), min(y0, ty0[entry])
+        x1, y1 = max(x1, tx1[entry]), max(y1, ty1[entry])
     return x0, y0, x1, y1
 
 
@@ -151,17 +153,18 @@ def node_box(tree, node):
 def sort_entries(tree, node, by_x):
     """Insertion sort of a node's entries by the centre of their boxes."""
     first = node * tree.head[PLACES]
+    tx0, ty0, tx1, ty1, tchild = tree.x0, tree.y0, tree.x1, tree.y1, tree.child
     for i in range(first + 1, first + tree.n_entries[node]):
-        x0, y0, x1, y1, child = tree.x0[i], tree.y0[i], tree.x1[i], tree.y1[i], tree.child[i]
+        x0, y0, x1, y1, child = tx0[i], ty0[i], tx1[i], ty1[i], tchild[i]
         centre = x0 * 0.5 + x1 * 0.5 if by_x else y0 * 0.5 + y1 * 0.5
         j = i - 1
         while j >= first:
-            other = tree.x0[j] * 0.5 + tree.x1[j] * 0.5 if by_x else tree.y0[j] * 0.5 + tree.y1[j] * 0.5
+            other = tx0[j] * 0.5 + tx1[j] * 0.5 if by_x else ty0[j] * 0.5 + ty1[j] * 0.5
             if other <= centre:
                 break
-            put_entry(tree, j + 1, tree.x0[j], tree.y0[j], tree.x1[j], tree.y1[j], tree.child[j])
+            tx0[j + 1], ty0[j + 1], tx1[j + 1], ty1[j + 1], tchild[j + 1] = tx0[j], ty0[j], tx1[j], ty1[j], tchild[j]
             j -= 1
-        put_entry(tree, j + 1, x0, y0, x1, y1, child)
+        tx0[j + 1], ty0[j + 1], tx1[j + 1], ty1[j + 1], tchild[j + 1] = x0, y0, x1, y1, child
 
 
 @kernel
@@ -198,8 +201,9 @@ def split_node(tree, node):
 @kernel
 def entry_of_child(tree, parent, node):
     """Where a node stands in its parent."""
+    child = tree.child
     entry = parent * tree.head[PLACES]
-    while tree.child[entry] != node:
+    while child[entry] != node:
         entry += 1
     return entry
 
@@ -219,33 +223,98 @@ def add_root(tree, node):
 
 
 @kernel
-def insert_item(tree, x0, y0, x1, y1, item):
-    """Insert one item; needs room for as many new nodes as the tree has levels, plus two."""
-    places = tree.head[PLACES]
+def find_leaf(tree, x0, y0, x1, y1):
+    """The leaf a new item belongs to."""
     node = tree.head[ROOT]
     while tree.level[node] > 0:
-        entry = choose_entry(tree, node, x0, y0, x1, y1)
-        put_entry(
-            tree,
-            entry,
-            min(tree.x0[entry], x0),
-            min(tree.y0[entry], y0),
-            max(tree.x1[entry], x1),
-            max(tree.y1[entry], y1),
-            tree.child[entry],
-        )
-        node = tree.child[entry]
-    put_entry(tree, node * places + tree.n_entries[node], x0, y0, x1, y1, item)
-    tree.n_entries[node] += 1
-    while tree.n_entries[node] == places:
-        if tree.parent[node] == NO_NODE:
-            add_root(tree, node)
-        parent = tree.parent[node]
-        new = split_node(tree, node)
-        bx0, by0, bx1, by1 = node_box(tree, node)
-        put_entry(tree, entry_of_child(tree, parent, node), bx0, by0, bx1, by1, node)
-        bx0, by0, bx1, by1 = node_box(tree, new)
-        put_entry(tree, parent * places + tree.n_entries[parent], bx0, by0, bx1, by1, new)
-        tree.n_entries[parent] += 1
-        tree.parent[new] = parent
+        node = np.int64(tree.child[choose_entry(tree, node, x0, y0, x1, y1)])
+    return node
+
+
+@kernel
+def put_in_leaf(tree, leaf, x0, y0, x1, y1, item):
+    """Add an item to a leaf and widen the boxes above it. If that takes the last place, `split_full` must follow."""
+    put_entry(tree, leaf * tree.head[PLACES] + tree.n_entries[leaf], x0, y0, x1, y1, item)
+    tree.n_entries[leaf] += 1
+    node = np.int64(leaf)
+    while tree.parent[node] != NO_NODE:
+        parent = np.int64(tree.parent[node])
+        entry = entry_of_child(tree, parent, node)
+        tree.x0[entry], tree.y0[entry] = min(tree.x0[entry], x0), min(tree.y0[entry], y0)
+        tree.x1[entry], tree.y1[entry] = max(tree.x1[entry], x1), max(tree.y1[entry], y1)
         node = parent
+
+
+@inline_kernel
+def is_full(tree, node):
+    """Whether the last place of a node is taken, so that it must be split."""
+    return tree.n_entries[node] == tree.head[PLACES]
+
+
+@kernel
+def split_full(tree, node):
+    """Split a full node, under a new root if it was the root; returns its new sibling. Their parent may be full then."""
+    if tree.parent[node] == NO_NODE:
+        add_root(tree, node)
+    parent = np.int64(tree.parent[node])
+    new = split_node(tree, node)
+    x0, y0, x1, y1 = node_box(tree, node)
+    put_entry(tree, entry_of_child(tree, parent, node), x0, y0, x1, y1, node)
+    x0, y0, x1, y1 = node_box(tree, new)
+    put_entry(tree, parent * tree.head[PLACES] + tree.n_entries[parent], x0, y0, x1, y1, new)
+    tree.n_entries[parent] += 1
+    tree.parent[new] = parent
+    return new
+
+
+@kernel
+def insert_item(tree, x0, y0, x1, y1, item):
+    """Insert one item; needs room for as many new nodes as the tree has levels, plus two."""
+    node = find_leaf(tree, x0, y0, x1, y1)
+    put_in_leaf(tree, node, x0, y0, x1, y1, item)
+    while is_full(tree, node):
+        split_full(tree, node)
+        node = np.int64(tree.parent[node])
+
+
+def entries_of_level(tree: RTreeArrays, level: int) -> np.ndarray:
+    """The positions of all entries in use in the nodes of one level, node by node."""
+    places = int(tree.head[PLACES])
+    nodes = np.flatnonzero(tree.level[: tree.head[N_NODES]] == level)
+    sizes = tree.n_entries[nodes].astype(np.int64)
+    ends = np.cumsum(sizes)
+    return np.repeat(nodes * places - (ends - sizes), sizes) + np.arange(sizes.sum())
+
+
+def path_to_item(tree: RTreeArrays, item: int) -> list[tuple[int, int]]:
+    """The nodes from the root to an item, each with the entry that leads on; the last entry is the item's own."""
+    places = int(tree.head[PLACES])
+    entries = entries_of_level(tree, 0)
+    entry = int(entries[np.flatnonzero(tree.child[entries] == item)[0]])
+    path = [(min(entry // places, int(tree.head[ROOT])), entry)]
+    while (parent := int(tree.parent[path[-1][0]])) != NO_NODE:
+        first = parent * places
+        children = tree.child[first : first + tree.n_entries[parent]]
+        path.append((parent, first + int(np.flatnonzero(children == path[-1][0])[0])))
+    return path[::-1]
+
+
+def widen_root(tree: RTreeArrays) -> RTreeArrays:
+    """A packed tree whose root is at least half full: if it is not, it takes the entries of its children, as many as they are.
+
+    The root is the last node, so its entries may run on beyond its places; such a tree cannot take insertions.
+    """
+    places, root = int(tree.head[PLACES]), int(tree.head[ROOT])
+    height, n_children = int(tree.level[root]), int(tree.n_entries[root])
+    if height < 2 or n_children >= (places - 1) // 2:
+        return tree
+    entries = entries_of_level(tree, height - 1)
+    # The children of the root stand right before it.
+    new_root = root - n_children
+    first = new_root * places
+    x0, y0, x1, y1, child = (np.concatenate([array[:first], array[entries]]) for array in tree[:5])
+    n_entries, level, parent = (array[: new_root + 1].copy() for array in tree[5:8])
+    wide = RTreeArrays(x0, y0, x1, y1, child, n_entries, level, parent, np.array([new_root, new_root + 1, places], np.int64))
+    wide.n_entries[new_root], wide.level[new_root], wide.parent[new_root] = len(entries), height - 1, NO_NODE
+    wide.parent[tree.child[entries]] = new_root
+    return wide
