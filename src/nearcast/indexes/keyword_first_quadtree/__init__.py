@@ -1,0 +1,1 @@
+"""Posting lists under the rarest keyword, each divided by a quadtree of its own."""
