@@ -17,6 +17,19 @@ from nearcast.testing.histories import boolean_history, run_random_worlds
 # Parameters worth a run of their own; an index that is not named runs with its defaults.
 VARIANTS: dict[str, list[dict[str, Any]]] = {
     "spatial_first": [{}, {"node_capacity": 4}],
+    "ir_tree": [{}, {"node_capacity": 4}],
+    "textual_rtree": [
+        {},
+        {"node_capacity": 4},
+        {"node_capacity": 6, "selection": "local"},
+        {"node_capacity": 4, "representatives": "all"},
+        *({"node_capacity": 4, "representatives": "one", "selection": s} for s in ("random", "df", "idf", "local")),
+    ],
+    "space_first_quadtree": [{}, {"update_cost": 0.0001}, {"max_depth": 3, "is_guessing": False}],
+    "region_trie": [{}, {"probe": "tokens", "keyword_order": "rare_first"}, {"probe": "trie", "keyword_order": "id"}],
+    "pivot_quadtree": [{}, {"leaf_size": 2}, {"leaf_size": 2, "storage": "mx_cif"}, {"leaf_size": 1, "max_depth": 3}],
+    "cost_filter": [{}, {"calibrate": False, "leaf_size": 2}, {"leaf_size": 3, "storage": "mx_cif"}],
+    "keyword_first_quadtree": [{}, {"smallest_tree": 1, "update_cost": 0.001}, {"max_depth": 15, "smallest_tree": 2}],
 }
 
 
@@ -33,6 +46,10 @@ class Variant:
 
     def make_matcher(self, space: str = "lonlat", **options: Any) -> nc.Matcher:
         return nc.Matcher(index=self.index, space=space, **options, **self.parameters)
+
+    def share(self, count: int, budget: Budget) -> int:
+        """This variant's part of what an index may do; a soak gives every variant the whole."""
+        return count if budget.is_soak else -(-count // len(VARIANTS.get(self.index, [{}])))
 
 
 ALL_VARIANTS = [Variant(name, parameters) for name in nc.indexes() for parameters in VARIANTS.get(name, [{}])]
@@ -61,10 +78,12 @@ def test_every_variant_is_of_a_registered_index() -> None:
 
 
 def test_a_random_history_gives_the_answers_of_the_oracle(variant: Variant, budget: Budget) -> None:
-    phases = [Phase.generate, Phase.shrink] if budget.is_shortening else [Phase.generate]
-    limits = settings(max_examples=budget.histories, stateful_step_count=budget.history_steps, phases=phases)
+    phases = [Phase.generate, Phase.shrink] if budget.is_soak else [Phase.generate]
+    n_histories = variant.share(budget.histories, budget)
+    limits = settings(max_examples=n_histories, stateful_step_count=budget.history_steps, phases=phases)
     run_state_machine_as_test(boolean_history(variant.make_matcher), settings=limits)
 
 
 def test_random_worlds_give_the_answers_of_the_oracle(variant: Variant, budget: Budget) -> None:
-    run_random_worlds(variant.make_matcher, budget.worlds, seed=2024)
+    # Every variant lives through other worlds: together those of an index are as many as the budget says.
+    run_random_worlds(variant.make_matcher, variant.share(budget.worlds, budget), seed=ALL_VARIANTS.index(variant))

@@ -8,12 +8,30 @@ from typing import Any
 
 from nearcast.errors import IndexParameterError
 from nearcast.indexes.base import BooleanIndex
+from nearcast.indexes.cost_filter.index import CostFilter
+from nearcast.indexes.ir_tree.index import IRTree
 from nearcast.indexes.keyword_first.index import KeywordFirst
+from nearcast.indexes.keyword_first_quadtree.index import KeywordFirstQuadtree
+from nearcast.indexes.pivot_quadtree.index import PivotQuadtree
+from nearcast.indexes.region_trie.index import RegionTrie
 from nearcast.indexes.scan.index import Scan
+from nearcast.indexes.space_first_quadtree.index import SpaceFirstQuadtree
 from nearcast.indexes.spatial_first.index import SpatialFirst
+from nearcast.indexes.textual_rtree.index import TextualRTree
 
-BOOLEAN_INDEXES: tuple[type[BooleanIndex], ...] = (Scan, KeywordFirst, SpatialFirst)
-AUTO = KeywordFirst.name
+BOOLEAN_INDEXES: tuple[type[BooleanIndex], ...] = (
+    Scan,
+    KeywordFirst,
+    SpatialFirst,
+    IRTree,
+    TextualRTree,
+    RegionTrie,
+    PivotQuadtree,
+    CostFilter,
+    SpaceFirstQuadtree,
+    KeywordFirstQuadtree,
+)
+AUTO = KeywordFirstQuadtree.name
 KINDS = ("boolean", "moving", "ranked")
 
 

@@ -14,13 +14,13 @@ class Budget:
     histories: int
     history_steps: int
     many: int
-    is_shortening: bool = False
-    """Whether a failing history is shortened, which may take five minutes; repeat it with NEARCAST_SOAK=1 to have that."""
+    is_soak: bool = False
+    """Whether time is no object: every variant takes the whole budget, and a failing history is shortened (minutes)."""
 
 
 COMPILED = Budget(worlds=200, histories=10, history_steps=20, many=3000)
 INTERPRETED = Budget(worlds=40, histories=5, history_steps=15, many=1500)
-SOAK = Budget(worlds=10_000, histories=300, history_steps=50, many=20_000, is_shortening=True)
+SOAK = Budget(worlds=10_000, histories=300, history_steps=50, many=20_000, is_soak=True)
 
 
 def current_budget() -> Budget:
