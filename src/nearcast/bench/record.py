@@ -55,7 +55,9 @@ class Record:
 def write_record(folder: Path, record: Record) -> Path:
     """Write the two files of a record and give the path of the JSON."""
     folder.mkdir(parents=True, exist_ok=True)
-    stem = f"{record.facts['point']['number']:02d}-{_slug(record.facts['point']['label'])}--{_slug(record.series)}"
+    point, series = record.facts["point"], record.facts["series"]
+    # Numbered, because labels such as R^t and R^t++ leave the same letters.
+    stem = f"{point['number']:02d}-{_slug(point['label'])}--{series['number']:02d}-{_slug(record.series)}"
     arrays: dict[str, Any] = {f"counter_{name}": counted for name, counted in record.counters.items()}
     np.savez_compressed(
         folder / f"{stem}.npz",

@@ -69,7 +69,7 @@ def test_a_metric_without_its_facts_has_no_value() -> None:
 def test_a_record_is_the_same_after_writing_and_reading(tmp_path: Path) -> None:
     write_record(tmp_path, record(1, seed=7))
     path = write_record(tmp_path, record(0))
-    assert path.name == "00-1000-x--a-tree.json"
+    assert path.name == "00-1000-x--00-a-tree.json"
     first, second = read_records(tmp_path)
     assert (first.facts["point"]["number"], second.facts["seed"]) == (0, 7)
     assert np.array_equal(first.chunk_seconds, record().chunk_seconds)
@@ -83,5 +83,5 @@ def test_a_damaged_record_is_named(tmp_path: Path, damage: str) -> None:
     path.write_text(damage)
     if damage == '{"format": 1}':
         path.with_suffix(".npz").unlink()
-    with pytest.raises(PlanError, match=r"1000-x--a-tree\.json"):
+    with pytest.raises(PlanError, match=r"1000-x--00-a-tree\.json"):
         read_records(tmp_path)
