@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,14 @@ _EXPONENTS = (0.0, 1.2)
 _LEAST_SPREAD = 0.5
 # Paper: short messages have 6-20 words, long ones 100-1000. Here: the words of so many clauses, at a point or over a region.
 _CLAUSES_OF_A_MESSAGE = (3, 8, 40, 200)
+
+
+class Fit(NamedTuple):
+    """A message takes about unit_cost * factor ** exponent * … microseconds, give or take the factor exp(error)."""
+
+    unit_cost: float
+    exponent: NDArray[np.float64]
+    error: float
 
 
 def sample_of(history: MessageBatch) -> MessageBatch:
@@ -55,10 +64,8 @@ def sample_from_clauses(
     return MessageBatch(arrays, np.arange(N_SAMPLES), n_keywords)
 
 
-def fit_cost(
-    factors: Sequence[NDArray[np.float64]], match: Callable[[NDArray[np.int64]], object]
-) -> tuple[float, NDArray[np.float64]]:
-    """A unit cost and an exponent per factor: a message takes about unit * factor ** exponent * … microseconds.
+def fit_cost(factors: Sequence[NDArray[np.float64]], match: Callable[[NDArray[np.int64]], object]) -> Fit:
+    """How the time of a message depends on its factors.
 
     A plane through the logarithms, fitted to groups of messages that are alike; `match` matches the messages at some rows.
     """
@@ -76,7 +83,8 @@ def fit_cost(
     pull = _LEAST_SPREAD * np.eye(len(factors))
     slope = np.linalg.solve(spread.T @ spread + pull, spread.T @ (y - y.mean()) + pull @ np.ones(len(factors)))
     exponent = np.clip(slope, *_EXPONENTS)
-    return float(np.exp(y.mean() - exponent @ x.mean(axis=0))), exponent
+    rest = y - y.mean() - (x - x.mean(axis=0)) @ exponent
+    return Fit(float(np.exp(y.mean() - exponent @ x.mean(axis=0))), exponent, float(np.sqrt((rest**2).mean())))
 
 
 def _microseconds_per_message(match: Callable[[NDArray[np.int64]], object], rows: NDArray[np.int64]) -> float:

@@ -12,8 +12,8 @@ from nearcast.indexes.cost_filter.match import estimate_lists_met
 from nearcast.indexes.pivot_quadtree.layout import MessageCells, QuadtreeArrays
 from nearcast.indexes.region_trie.layout import FiledArrays, RankedMessages, TrieArrays
 
-# Paper: lists are counted on "the k-th level" of the quadtree; k is not given. 64 x 64 cells.
-_GRID_LEVEL = 6
+# Paper: lists are counted on "the k-th level" of the quadtree; k is not given. As many cells as lists or more, up to 512 x 512.
+_MOST_CELLS = 512
 
 
 class Estimates(NamedTuple):
@@ -30,6 +30,7 @@ def cost_figures(filed: FiledArrays, trie: TrieArrays, tree: QuadtreeArrays) -> 
     return CostArrays(
         np.ones(3),
         np.ones(3),
+        np.ones(1),
         sizes,
         np.concatenate([sizes[1:] / sizes[:-1], [0.0, 0.0]]),
         np.array([max(1.0, len(filed.word) / max(1, len(filed.clause)))]),
@@ -92,9 +93,11 @@ def _trie_steps(figures: CostArrays, n_words: NDArray[np.int64], n_ranks: int) -
 def _summed_lists(tree: QuadtreeArrays) -> NDArray[np.float64]:
     """Lists in a grid over the root cell, summed up from the lower left corner; a larger cell is spread evenly."""
     n_columns = int(tree.cell_size[0])
-    side = min(1 << _GRID_LEVEL, n_columns)
-    per_cell = n_columns // side
     is_list = np.diff(tree.child_start) == 0
+    side = 1
+    while side < min(n_columns, _MOST_CELLS) and side * side < np.count_nonzero(is_list):
+        side *= 2
+    per_cell = n_columns // side
     x, y, size = (column[is_list] for column in (tree.cell_x, tree.cell_y, tree.cell_size))
     x0, y0 = x // per_cell, y // per_cell
     x1, y1 = (x + size - 1) // per_cell + 1, (y + size - 1) // per_cell + 1

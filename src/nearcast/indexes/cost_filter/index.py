@@ -114,18 +114,21 @@ class CostFilter(BufferedIndex):
         # Lists are verified directly meanwhile, so that a look at a clause can be told from a step in the trie.
         self._costs = self._costs._replace(unit_cost=np.array([_PROHIBITIVE, 1.0, 1.0]))
         steps, *lists = self._factors(encoded)
-        trie, trie_exponent = calibrate.fit_cost([steps], lambda rows: self._match_by_trie(clauses, encoded.rows(rows)))
-        quadtree, exponents = calibrate.fit_cost(lists, lambda rows: self._match_by_quadtree(clauses, encoded.rows(rows)))
+        trie = calibrate.fit_cost([steps], lambda rows: self._match_by_trie(clauses, encoded.rows(rows)))
+        quadtree = calibrate.fit_cost(lists, lambda rows: self._match_by_quadtree(clauses, encoded.rows(rows)))
         n_items = max(1, self._count_items(encoded))
         spent = calibrate.microseconds(lambda: self._match_by_quadtree(clauses, encoded))
         spent -= calibrate.microseconds(lambda: self._count_items(encoded))
         look = max(spent, 0.0) / (n_items * float(self._costs.words_per_clause[0]))
         self._costs = self._costs._replace(
-            unit_cost=np.array([trie, quadtree, look]), exponent=np.concatenate([trie_exponent, exponents])
+            unit_cost=np.array([trie.unit_cost, quadtree.unit_cost, look]),
+            exponent=np.concatenate([trie.exponent, quadtree.exponent]),
+            # The trie is by far the dearer one where it is taken by mistake (long messages), so both must be wrong for that.
+            caution=np.exp([trie.error + quadtree.error]),
         )
 
     def estimates(self, messages: MessageBatch) -> Estimates:
-        """What each message is expected to cost in either structure; it goes through the one that is cheaper."""
+        """What each message is expected to cost in either structure; the trie is taken only if it is clearly cheaper."""
         return self._estimated(self._encoded(messages))
 
     def _estimated(self, encoded: _Encoded) -> Estimates:
@@ -141,7 +144,7 @@ class CostFilter(BufferedIndex):
     def match_built(self, clauses: ClauseStore, messages: MessageBatch) -> Matches:
         encoded = self._encoded(messages)
         estimated = self._estimated(encoded)
-        goes_by_trie = estimated.trie < estimated.quadtree
+        goes_by_trie = estimated.trie * self._costs.caution[0] < estimated.quadtree
         if not goes_by_trie.any():
             return self._match_by_quadtree(clauses, encoded)
         if goes_by_trie.all():
@@ -195,7 +198,7 @@ class CostFilter(BufferedIndex):
         estimated = self._estimated(encoded)
         trie, quadtree = float(estimated.trie[0]), float(estimated.quadtree[0])
         costs = f"estimated cost {trie:.3g} in the trie, {quadtree:.3g} in the quadtree"
-        if trie < quadtree:
+        if trie * float(self._costs.caution[0]) < quadtree:
             return [f"{costs}: through the trie", *explain_trie(self._filed, self._trie, messages, slot)]
         return [
             f"{costs}: through the quadtree",

@@ -18,6 +18,7 @@ class CostArrays(NamedTuple):
 
     unit_cost: np.ndarray  # float64[3]: microseconds, or 1 each; at TRIE_STEP, QUADTREE_STEP, LOOK
     exponent: np.ndarray  # float64[3]: of the steps in the trie, of the lists met, of the steps per list; 1 if not calibrated
+    caution: np.ndarray  # float64[1]: the trie is taken only if it is estimated to be so many times cheaper; at least 1
     level_size: np.ndarray  # float64[n_levels]: trie nodes on each level, 1 for the root
     fanout: np.ndarray  # float64[n_levels + 1]: mean number of children on each level; the last ones are 0
     words_per_clause: np.ndarray  # float64[1]: mean, at least 1

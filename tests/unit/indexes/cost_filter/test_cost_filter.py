@@ -189,9 +189,10 @@ def test_a_fit_finds_the_costs_it_was_given(monkeypatch: pytest.MonkeyPatch) -> 
     factors = [np.exp(rng.uniform(0, 6, 200)), np.exp(rng.uniform(0, 6, 200))]
     spent = 0.5 * factors[0] ** 0.8 * factors[1] ** 0.3
     monkeypatch.setattr(calibrate, "microseconds", lambda run: run())
-    unit, exponent = calibrate.fit_cost(factors, lambda rows: float(np.exp(np.log(spent[rows]).mean()) * len(rows)))
-    assert unit == pytest.approx(0.5, rel=0.05)
-    assert exponent == pytest.approx([0.8, 0.3], abs=0.02)
+    fit = calibrate.fit_cost(factors, lambda rows: float(np.exp(np.log(spent[rows]).mean()) * len(rows)))
+    assert fit.unit_cost == pytest.approx(0.5, rel=0.05)
+    assert fit.exponent == pytest.approx([0.8, 0.3], abs=0.02)
+    assert fit.error < 0.05
 
 
 def test_the_explanation_tells_which_structure_was_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
