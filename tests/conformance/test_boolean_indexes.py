@@ -21,7 +21,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "textual_rtree": [
         {},
         {"node_capacity": 4},
-        {"node_capacity": 6, "selection": "local"},
+        {"node_capacity": 6, "selection": "local", "root": "packed"},
         {"node_capacity": 4, "representatives": "all"},
         *({"node_capacity": 4, "representatives": "one", "selection": s} for s in ("random", "df", "idf", "local")),
     ],

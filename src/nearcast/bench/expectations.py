@@ -121,6 +121,14 @@ def _grows_at_most_linearly(curves: Curves, argument: tuple[Any, ...]) -> Judgem
     return _levelled(slope, 1.05, _NEARLY, f"{argument[0]} grows with power {slope:.2f}")
 
 
+def _stays_within(curves: Curves, argument: tuple[Any, ...]) -> Judgement:
+    """Nowhere above so many times the better of the two others."""
+    name, factor, *others = argument
+    ratios = [value / min(curves[other][x] for other in others) for x, value in curves[name].items()]
+    reason = f"{name} is {min(ratios):.2f} to {max(ratios):.2f} times the better one; expected at most {factor:.3g}"
+    return _levelled(max(ratios) / factor, 1.0, _NEARLY, reason)
+
+
 def _at_most(curves: Curves, argument: tuple[Any, ...]) -> Judgement:
     """Nowhere above a bound."""
     worst = max(curves[argument[0]].values())
@@ -139,6 +147,7 @@ _RULES: dict[str, Callable[[Curves, tuple[Any, ...]], Judgement]] = {
     "series_faster": _series_faster,
     "grows_slower": _grows_slower,
     "grows_at_most_linearly": _grows_at_most_linearly,
+    "stays_within": _stays_within,
     "at_most": _at_most,
     "about": _about,
 }
@@ -146,6 +155,7 @@ _SHAPES: dict[str, tuple[Any, ...]] = {
     "series_faster": (str, str),
     "grows_slower": (str, str),
     "grows_at_most_linearly": (str,),
+    "stays_within": (str, (int, float), str, str),
     "at_most": (str, (int, float)),
     "about": (str, (int, float)),
 }

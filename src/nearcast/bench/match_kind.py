@@ -51,11 +51,15 @@ def measure_matching(plan: Plan, point: Point, say: Callable[[str], None]) -> li
     say("generating")
     scene = _Scene(plan, point)
     records, answers = [], []
-    for series in point.series:
-        say(series.label)
-        matcher, record = _measure_series(scene, series)
-        records.append(record)
-        answers.append(_sorted(matcher.match_table(scene.sample)))
+    # Series that take turns share whatever else the machine does meanwhile, but all must fit into memory.
+    for group in [point.series] if point.size.takes_turns else [[series] for series in point.series]:
+        built = [_Built(scene, series, say) for series in group]
+        for _ in range(scene.n_passes):
+            for one in built:
+                say(one.label)
+                one.time_pass()
+        records += [one.record() for one in built]
+        answers += [_sorted(one.matcher.match_table(scene.sample)) for one in built]
     say("checking")
     scanned = None if plan.check.against == "other" else _answer_of(scene, plan.check.against)
     for position, (record, answer) in enumerate(zip(records, answers, strict=True)):
@@ -66,37 +70,50 @@ def measure_matching(plan: Plan, point: Point, say: Callable[[str], None]) -> li
     return records
 
 
-def _measure_series(scene: _Scene, series: Series) -> tuple[Matcher, Record]:
-    _warm_up(scene, series)
+class _Built:
+    """One series with its subscriptions filed, and what was measured of it so far."""
 
-    def build() -> Matcher:
-        filed = scene.matcher(series.subject, series.parameters)
-        filed.subscribe_table(scene.subscriptions)
-        return filed
+    def __init__(self, scene: _Scene, series: Series, say: Callable[[str], None]) -> None:
+        say(f"building {series.label}")
+        self.label = series.label
+        self._scene = scene
+        _warm_up(scene, series)
 
-    build_seconds, matcher = timed(build)
-    if matcher.report.rejected:
-        row, reason = matcher.report.rejected[0]
-        raise NearcastError(
-            f"{len(matcher.report.rejected)} generated subscriptions were rejected; the first, row {row}: {reason}"
-        )
-    counters, matches = _count_work(matcher, scene)
-    encoded = [matcher.encode_table(chunk) for chunk in scene.chunks]
-    chunk_seconds = time_passes(encoded, matcher.match_encoded, scene.n_passes)
-    table_seconds = time_passes(scene.chunks, matcher.match_table, scene.n_passes)
-    one = [scene.messages.slice(position % scene.messages.num_rows, 1) for position in range(_CALLS)]
-    stats = matcher.stats()
-    facts = {
-        "workload": scene.described,
-        "n_subscriptions": stats["subscriptions"],
-        "build_seconds": build_seconds,
-        "bytes": stats["bytes"],
-        "stats": stats,
-        "table_seconds": float(table_seconds.min(axis=0).sum()),
-        "call_seconds": float(time_passes(one, matcher.match_table, 1).min()),
-    }
-    chunk_messages = np.array([chunk.num_rows for chunk in scene.chunks], np.int64)
-    return matcher, Record(facts, chunk_seconds, chunk_messages, counters, matches)
+        def build() -> Matcher:
+            filed = scene.matcher(series.subject, series.parameters)
+            filed.subscribe_table(scene.subscriptions)
+            return filed
+
+        self.build_seconds, self.matcher = timed(build)
+        rejected = self.matcher.report.rejected
+        if rejected:
+            row, reason = rejected[0]
+            raise NearcastError(f"{len(rejected)} generated subscriptions were rejected; the first, row {row}: {reason}")
+        self.counters, self.matches = _count_work(self.matcher, scene)
+        self._encoded = [self.matcher.encode_table(chunk) for chunk in scene.chunks]
+        self._chunk_seconds: list[NDArray[np.float64]] = []
+        self._table_seconds: list[NDArray[np.float64]] = []
+
+    def time_pass(self) -> None:
+        """Match the whole stream once from encoded messages, and once from the table."""
+        self._chunk_seconds.append(time_passes(self._encoded, self.matcher.match_encoded, 1))
+        self._table_seconds.append(time_passes(self._scene.chunks, self.matcher.match_table, 1))
+
+    def record(self) -> Record:
+        scene = self._scene
+        one = [scene.messages.slice(position % scene.messages.num_rows, 1) for position in range(_CALLS)]
+        stats = self.matcher.stats()
+        facts = {
+            "workload": scene.described,
+            "n_subscriptions": stats["subscriptions"],
+            "build_seconds": self.build_seconds,
+            "bytes": stats["bytes"],
+            "stats": stats,
+            "table_seconds": float(np.concatenate(self._table_seconds).min(axis=0).sum()),
+            "call_seconds": float(time_passes(one, self.matcher.match_table, 1).min()),
+        }
+        chunk_messages = np.array([chunk.num_rows for chunk in scene.chunks], np.int64)
+        return Record(facts, np.concatenate(self._chunk_seconds), chunk_messages, self.counters, self.matches)
 
 
 def _warm_up(scene: _Scene, series: Series) -> None:

@@ -28,7 +28,8 @@ _COUNTS = ("n_subscriptions", "n_messages")
 class Size:
     """How large an experiment is; `workload` overrides parameters of the plan's workload.
 
-    `n_history` past messages are given to indexes with a cost model.
+    `n_history` past messages are given to indexes with a cost model. Series that take turns are all built first and then
+    timed pass by pass, one after the other: for ratios near 1, where everything fits into memory.
     """
 
     n_subscriptions: int
@@ -36,6 +37,7 @@ class Size:
     repetitions: int
     chunk: int
     n_history: int = 0
+    takes_turns: bool = False
     workload: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -70,13 +72,14 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """An experiment: what varies, what is fixed, who takes part, what is claimed."""
+    """An experiment: what varies, what is fixed, who takes part, what is claimed; `why` explains where we depart from it."""
 
     name: str
     title: str
     paper: str
     figure: str
     claim: str
+    why: str
     kind: str
     seed: int
     workload: str
@@ -160,6 +163,7 @@ def parse_plan(name: str, source: str, file: str) -> Plan:
         paper=root.text("paper"),
         figure=root.text("figure"),
         claim=root.text("claim"),
+        why=root.text("why", ""),
         kind=kind,
         seed=root.count("seed", 1),
         workload=workload.text("name"),
@@ -189,6 +193,7 @@ def _read_size(table: TomlTable) -> Size:
         repetitions=table.count("repetitions"),
         chunk=table.count("chunk", 250),
         n_history=table.count("n_history", 0),
+        takes_turns=table.flag("takes_turns", False),
         workload=table.table("workload", {}).rest(),
     )
     table.nothing_left()

@@ -77,6 +77,7 @@ def _section(results: Results) -> str:
         f"<p>{escape(plan.paper)}, {escape(plan.figure)} · plan <code>{escape(plan.name)}</code>, size {results.size} · "
         f"{_badge(results.verdict)}</p>\n<blockquote>{escape(plan.claim)}</blockquote>\n"
         + (_table(["expected", "verdict", "measured"], judged, "words") if judged else "")
+        + (f"<p>{escape(plan.why)}</p>\n" if plan.why else "")
         + f"<p>{_measured_table(results)}</p>\n{figures}\n<p><small>{_circumstances(results)}</small></p>\n"
     )
 

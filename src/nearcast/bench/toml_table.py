@@ -31,6 +31,12 @@ class TomlTable:
     def number(self, key: str, default: float | None = None) -> float:
         return float(self._take(key, (int, float), "a number", default))
 
+    def flag(self, key: str, default: bool) -> bool:
+        value = self._left.pop(key, default)
+        if not isinstance(value, bool):
+            raise self.problem(f"has {self._below(key)} = {value!r}; expected true or false")
+        return value
+
     def one_of(self, key: str, known: Sequence[str]) -> str:
         value = self.text(key)
         if value not in known:

@@ -50,6 +50,14 @@ def test_a_slope_needs_two_points() -> None:
     assert judged("grows_at_most_linearly", ("a",), {"a": {1: 1.0}}).verdict == "not judged"
 
 
+@pytest.mark.parametrize(("value", "verdict"), [(2.2, "reproduced"), (2.5, "same trend"), (3.0, "not reproduced")])
+def test_stays_within_compares_with_the_better_one(value: float, verdict: Verdict) -> None:
+    curves = {"a": {1: 1.0, 2: value}, "b": {1: 1.0, 2: 2.0}, "c": {1: 5.0, 2: 9.0}}
+    judgement = judged("stays_within", ("a", 1.1, "b", "c"), curves)
+    assert judgement.verdict == verdict
+    assert judgement.reason.startswith(f"a is 1.00 to {value / 2:.2f} times")
+
+
 @pytest.mark.parametrize(("value", "verdict"), [(0.5, "reproduced"), (0.9, "same trend"), (1.1, "not reproduced")])
 def test_at_most_is_a_bound_on_the_worst_point(value: float, verdict: Verdict) -> None:
     assert judged("at_most", ("a", 0.5), {"a": {1: 0.1, 2: value}}).verdict == verdict

@@ -103,6 +103,7 @@ def test_a_size_overrides_parameters_of_the_workload() -> None:
         ("repetitions = 2", "repetitions = true", "expected a whole number"),
         ("repetitions = 2", "repetitions = -2", "expected 0 or more"),
         ("repetitions = 2", "repetitions = 0", "at least 1"),
+        ("repetitions = 2", "repetitions = 2\ntakes_turns = 1", "takes_turns = 1; expected true or false"),
         ("[sizes.tiny]", "[sizes.huge]", "huge"),
         ('kind = "match"', 'kind = "mach"', "expected one of match, encode"),
         ('kind = "match"', 'kind = "encode"', "lacks the key 'series.method'"),

@@ -48,8 +48,10 @@ class CountTree(BufferedIndex):
     def build_whole(self, clauses: ClauseStore, slots: NDArray[np.int32], history: MessageBatch | None) -> None:
         layout, n_keywords = clauses.layout(), clauses.n_keywords
         boxes = [layout.x0[slots], layout.y0[slots], layout.x1[slots], layout.y1[slots]]
-        # With few children of the root, the first keyword would be looked up almost without regard to the place.
-        tree = widen_root(pack(boxes, slots, self.parameters.node_capacity))
+        tree = pack(boxes, slots, self.parameters.node_capacity)
+        if self.parameters.root == "wide":
+            # With few children of the root, the first keyword would be looked up almost without regard to the place.
+            tree = widen_root(tree)
         in_leaves = tree.child[entries_of_level(tree, 0)]
         order = KeywordOrder.of_clauses(self.parameters.selection, self.parameters.seed, layout, in_leaves, n_keywords)
         start, keyword = order.ordered(layout, in_leaves, n_keywords, is_local=True)

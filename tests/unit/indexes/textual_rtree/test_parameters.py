@@ -16,6 +16,7 @@ from nearcast.errors import IndexParameterError
         ({"representatives": "few"}, "representatives='few' is not possible; expected one of all, one, many"),
         ({"selection": "tf"}, "selection='tf' is not possible; expected one of random, df, idf, local"),
         ({"node_capacity": 3}, "node_capacity=3 is not possible; expected 4 to 1024"),
+        ({"root": "tall"}, "root='tall' is not possible; expected one of wide, packed"),
         ({"seed": -1}, "seed=-1 is not possible; expected 0 or more"),
     ],
 )
