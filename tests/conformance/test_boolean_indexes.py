@@ -10,9 +10,10 @@ from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 import nearcast as nc
-from nearcast.testing.budget import Budget, current_budget
+from nearcast.testing.budget import SOAK, Budget, current_budget
 from nearcast.testing.conformance import BooleanIndexTests
-from nearcast.testing.histories import boolean_history, run_random_worlds
+from nearcast.testing.histories import boolean_history
+from nearcast.testing.random_worlds import run_random_worlds
 
 # Parameters worth a run of their own; an index that is not named runs with its defaults.
 VARIANTS: dict[str, list[dict[str, Any]]] = {
@@ -31,6 +32,9 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "cost_filter": [{}, {"calibrate": False, "leaf_size": 2}, {"leaf_size": 3, "storage": "mx_cif"}],
     "keyword_first_quadtree": [{}, {"smallest_tree": 1, "update_cost": 0.001}, {"max_depth": 15, "smallest_tree": 2}],
 }
+
+
+WORLDS_OF_A_PART = 250
 
 
 @dataclass(frozen=True)
@@ -97,9 +101,16 @@ def test_a_random_history_gives_the_answers_of_the_oracle(variant: Variant, budg
     run_state_machine_as_test(boolean_history(variant.make_matcher), settings=limits)
 
 
+@pytest.mark.skipif(current_budget().is_soak, reason="a soak lives through more worlds, with all variants side by side")
 def test_random_worlds_give_the_answers_of_the_oracle(variant: Variant, budget: Budget) -> None:
     # Every variant lives through other worlds: together those of an index are as many as the budget says.
     run_random_worlds(variant.make_matcher, variant.share(budget.worlds, budget), seed=ALL_VARIANTS.index(variant))
+
+
+@pytest.mark.skipif(not current_budget().is_soak, reason="takes hours; NEARCAST_SOAK=1 asks for it")
+@pytest.mark.parametrize("first", range(0, SOAK.worlds, WORLDS_OF_A_PART))
+def test_all_variants_live_through_the_worlds_of_a_soak(first: int) -> None:
+    run_random_worlds([variant.make_matcher for variant in ALL_VARIANTS], WORLDS_OF_A_PART, first=first)
 
 
 def test_answers_are_right_when_every_output_starts_too_small(variant: Variant, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@
 `comparison` puts a matcher beside it and compares after every call. On top of that pair stand three ways to ask:
 `conformance`, a class of tests with one edge case per name (inherit it and say how a matcher is made); `histories`, random
 sequences of subscribe, replace, unsubscribe, publish and save + open that Hypothesis shortens when they fail; and
-`run_random_worlds` in the same module, thousands of small seeded worlds for a soak.
+`random_worlds`, thousands of small seeded worlds that many matchers live through side by side.
 What they are made of comes from `strategies` (Hypothesis) and `worlds` (a seeded generator, much faster), both on a coarse
 grid of coordinates, where borders meet borders, because that is where indexes go wrong.
 

@@ -6,7 +6,7 @@ Deliveries are compared as a list without order: one too many is as wrong as one
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -39,7 +39,7 @@ class Comparison:
     def subscribe(self, subscriptions: Sequence[Subscription]) -> None:
         self.matcher.subscribe(subscriptions)
         self.oracle.subscribe(subscriptions)
-        self._compare_rejected("subscribe")
+        check_rejected(self.matcher, "subscribe", self.oracle.rejected)
 
     def unsubscribe(self, ids: Sequence[Id]) -> None:
         self.matcher.unsubscribe(ids)
@@ -47,15 +47,8 @@ class Comparison:
 
     def publish(self, messages: Sequence[Message]) -> set[Pair]:
         """The pairs both agree on."""
-        found = [Pair(d.subscription_id, d.message_id) for d in self.matcher.publish(messages)]
         expected = self.oracle.publish(messages)
-        compare_pairs(found, expected, self.oracle, messages)
-        self._compare_rejected("publish")
-        report = self.matcher.report
-        if report.matches != len(expected):
-            raise AssertionError(f"report.matches is {report.matches} for {len(expected)} deliveries")
-        if report.candidates < report.matches:
-            raise AssertionError(f"report: {report.matches} matches out of only {report.candidates} candidates")
+        check_published(self.matcher, messages, expected, self.oracle.rejected, self.oracle.subscriptions)
         return set(expected)
 
     def save_and_open(self, folder: Path) -> None:
@@ -71,10 +64,30 @@ class Comparison:
         )
         return n_clauses * n_messages
 
-    def _compare_rejected(self, call: str) -> None:
-        rows = [row for row, _ in self.matcher.report.rejected]
-        if sorted(rows) != self.oracle.rejected:
-            raise AssertionError(f"{call} rejected {self.matcher.report.rejected!r}; expected rows {self.oracle.rejected!r}")
+
+def check_rejected(matcher: Matcher, call: str, expected: Sequence[int]) -> None:
+    """AssertionError unless the last call left out exactly these rows."""
+    rows = [row for row, _ in matcher.report.rejected]
+    if sorted(rows) != list(expected):
+        raise AssertionError(f"{call} rejected {matcher.report.rejected!r}; expected rows {expected!r}")
+
+
+def check_published(
+    matcher: Matcher,
+    messages: Sequence[Message],
+    expected: Sequence[Pair],
+    rejected: Sequence[int],
+    known: Mapping[Id, Subscription],
+) -> None:
+    """Publish; AssertionError unless exactly these pairs are delivered and exactly these rows rejected."""
+    found = [Pair(d.subscription_id, d.message_id) for d in matcher.publish(messages)]
+    compare_pairs(found, expected, known, messages)
+    check_rejected(matcher, "publish", rejected)
+    report = matcher.report
+    if report.matches != len(expected):
+        raise AssertionError(f"report.matches is {report.matches} for {len(expected)} deliveries")
+    if report.candidates < report.matches:
+        raise AssertionError(f"report: {report.matches} matches out of only {report.candidates} candidates")
 
 
 @lru_cache(maxsize=4096)
@@ -83,20 +96,22 @@ def _n_covering_boxes(where: Region | None, space: str) -> int:
     return 1 if where is None else len(where.covering_boxes(space))
 
 
-def compare_pairs(found: Iterable[Pair], expected: Iterable[Pair], oracle: Oracle, messages: Sequence[Message]) -> None:
+def compare_pairs(
+    found: Iterable[Pair], expected: Iterable[Pair], known: Mapping[Id, Subscription], messages: Sequence[Message]
+) -> None:
     """AssertionError that names the first pairs that differ, with the subscription and the message of each."""
     found_times, expected_times = Counter(found), Counter(expected)
     if found_times != expected_times:
         missing, extra = expected_times - found_times, found_times - expected_times
         lines = [f"{sum(expected_times.values())} deliveries expected, {sum(found_times.values())} found"]
         for what, pairs in (("missing", missing), ("not expected, or once too often", extra)):
-            lines += [f"  {what}: {_described(pair, oracle, messages)}" for pair in list(pairs)[:_SHOWN]]
+            lines += [f"  {what}: {_described(pair, known, messages)}" for pair in list(pairs)[:_SHOWN]]
         raise AssertionError("\n".join(lines))
     odd = [pair for pair in found_times if not all(type(id) in (int, str) for id in pair)]
     if odd:
         raise AssertionError(f"ids changed their type: {odd[:_SHOWN]!r}")
 
 
-def _described(pair: Pair, oracle: Oracle, messages: Sequence[Message]) -> str:
+def _described(pair: Pair, known: Mapping[Id, Subscription], messages: Sequence[Message]) -> str:
     message = next((m for m in messages if m.id == pair.message_id), None)
-    return f"{oracle.subscriptions.get(pair.subscription_id, pair.subscription_id)!r} <- {message!r}"
+    return f"{known.get(pair.subscription_id, pair.subscription_id)!r} <- {message!r}"

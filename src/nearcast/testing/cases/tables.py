@@ -40,12 +40,14 @@ class TableCases(Cases):
         by_table.subscribe_table(subscription_table(subscriptions[60:]))
         assert by_table.report.rejected == []
         table = message_table(messages)
-        compare_pairs(pairs_of(by_table.match_table(table)), both.publish(messages), both.oracle, messages)
+        compare_pairs(pairs_of(by_table.match_table(table)), both.publish(messages), both.oracle.subscriptions, messages)
         assert by_table.report.matches == both.matcher.report.matches
-        compare_pairs(pairs_of(both.matcher.match_table(table)), both.oracle.publish(messages), both.oracle, messages)
+        compare_pairs(
+            pairs_of(both.matcher.match_table(table)), both.oracle.publish(messages), both.oracle.subscriptions, messages
+        )
         points = [m for m in messages if not isinstance(m.location, Box)]
         found = pairs_of(by_table.match_table(message_table(points, as_points=True)))
-        compare_pairs(found, both.oracle.publish(points), both.oracle, points)
+        compare_pairs(found, both.oracle.publish(points), both.oracle.subscriptions, points)
 
     @pytest.mark.parametrize("space", ["lonlat", "plane"])
     def test_a_table_read_by_the_oracle_gives_the_same(self, space: str) -> None:
@@ -56,7 +58,9 @@ class TableCases(Cases):
         matcher = self.make_matcher(space)
         matcher.subscribe_table(subscription_table(subscriptions))
         table = message_table(messages)
-        compare_pairs(pairs_of(matcher.match_table(table)), oracle.publish(messages_from_table(table)), oracle, messages)
+        compare_pairs(
+            pairs_of(matcher.match_table(table)), oracle.publish(messages_from_table(table)), oracle.subscriptions, messages
+        )
 
     def test_a_replaced_row_of_a_table_no_longer_matches(self) -> None:
         both = self.compare("plane")
@@ -113,7 +117,9 @@ class TableCases(Cases):
         both.matcher.subscribe_table(subscription_table(subscriptions).slice(20, 30))
         chunks = pa.concat_tables([message_table(messages).slice(0, 7), message_table(messages).slice(11, 9)])
         wanted = messages[:7] + messages[11:20]
-        compare_pairs(pairs_of(both.matcher.match_table(chunks)), both.oracle.publish(wanted), both.oracle, wanted)
+        compare_pairs(
+            pairs_of(both.matcher.match_table(chunks)), both.oracle.publish(wanted), both.oracle.subscriptions, wanted
+        )
 
     def test_bad_rows_of_a_subscription_table_are_named_and_the_rest_is_processed(self) -> None:
         matcher = self.make_matcher("lonlat")

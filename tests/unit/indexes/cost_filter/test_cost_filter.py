@@ -18,7 +18,7 @@ from nearcast.indexes.cost_filter.layout import LOOK, QUADTREE_STEP, TRIE_STEP
 from nearcast.indexes.cost_filter.match import pruning_is_dearer
 from nearcast.kernels.layouts import MessageArrays
 from nearcast.testing.budget import Budget
-from nearcast.testing.histories import run_random_worlds
+from nearcast.testing.random_worlds import run_random_worlds
 from nearcast.testing.worlds import WorldMaker
 
 WORLD = WorldMaker(np.random.default_rng(11), "plane").world(150)
