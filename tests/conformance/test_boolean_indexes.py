@@ -30,6 +30,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "region_trie": [{}, {"probe": "tokens", "keyword_order": "rare_first"}, {"probe": "trie", "keyword_order": "id"}],
     "pivot_quadtree": [{}, {"leaf_size": 2}, {"leaf_size": 2, "storage": "mx_cif"}, {"leaf_size": 1, "max_depth": 3}],
     "cost_filter": [{}, {"calibrate": False, "leaf_size": 2}, {"leaf_size": 3, "storage": "mx_cif"}],
+    "trie_quadtree": [{}, {"leaf_size": 1, "keyword_order": "rare_first"}, {"leaf_size": 2, "storage": "mx_cif"}],
     "keyword_first_quadtree": [{}, {"smallest_tree": 1, "update_cost": 0.001}, {"max_depth": 15, "smallest_tree": 2}],
 }
 

@@ -18,6 +18,7 @@ from nearcast.indexes.scan.index import Scan
 from nearcast.indexes.space_first_quadtree.index import SpaceFirstQuadtree
 from nearcast.indexes.spatial_first.index import SpatialFirst
 from nearcast.indexes.textual_rtree.index import TextualRTree
+from nearcast.indexes.trie_quadtree.index import TrieQuadtree
 
 BOOLEAN_INDEXES: tuple[type[BooleanIndex], ...] = (
     Scan,
@@ -30,6 +31,7 @@ BOOLEAN_INDEXES: tuple[type[BooleanIndex], ...] = (
     CostFilter,
     SpaceFirstQuadtree,
     KeywordFirstQuadtree,
+    TrieQuadtree,
 )
 AUTO = KeywordFirstQuadtree.name
 KINDS = ("boolean", "moving", "ranked")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from nearcast.indexes.cost_filter.layout import QUADTREE_STEP, TRIE_STEP, CostArrays
 from nearcast.indexes.cost_filter.match import estimate_lists_met
 from nearcast.indexes.pivot_quadtree.layout import MessageCells, QuadtreeArrays
-from nearcast.indexes.region_trie.layout import FiledArrays, RankedMessages, TrieArrays
+from nearcast.indexes.region_trie.layout import FiledArrays, TrieArrays
 
 # Paper: lists are counted on "the k-th level" of the quadtree; k is not given. As many cells as lists or more, up to 512 x 512.
 _MOST_CELLS = 512
@@ -47,16 +47,26 @@ class Factors(NamedTuple):
     steps_per_list: NDArray[np.float64]
 
 
+class LengthFactors(NamedTuple):
+    """Those factors that depend on the number of known words of a message only, for 0, 1, … words."""
+
+    trie_steps: NDArray[np.float64]
+    steps_per_list: NDArray[np.float64]
+
+
+def length_factors(figures: CostArrays, n_ranks: int, n_levels: int, most_words: int) -> LengthFactors:
+    """The factors of messages of up to `most_words` words, each once: a batch looks them up."""
+    n_words = np.arange(most_words + 1)
+    n_set = float(figures.words_per_cell[0])
+    per_list = n_levels * np.minimum(_log(n_words) * n_set, _log(n_set) * n_words)
+    return LengthFactors(_trie_steps(figures, n_words, n_ranks), np.maximum(per_list, 1.0))
+
+
 def cost_factors(
-    figures: CostArrays, n_ranks: int, n_levels: int, n_columns: int, ranked: RankedMessages, cells: MessageCells
+    figures: CostArrays, by_length: LengthFactors, n_words: NDArray[np.int64], n_columns: int, cells: MessageCells
 ) -> Factors:
     """The factors of each message of a batch."""
-    n_words = np.diff(ranked.start) - 1
-    distinct, place = np.unique(n_words, return_inverse=True)
-    n_set = float(figures.words_per_cell[0])
-    per_list = n_levels * np.minimum(_log(distinct) * n_set, _log(n_set) * distinct)
-    trie = _trie_steps(figures, distinct, n_ranks)
-    return Factors(trie[place], lists_met(figures, n_columns, cells), np.maximum(per_list, 1.0)[place])
+    return Factors(by_length.trie_steps[n_words], lists_met(figures, n_columns, cells), by_length.steps_per_list[n_words])
 
 
 def estimate(figures: CostArrays, factors: Factors) -> Estimates:

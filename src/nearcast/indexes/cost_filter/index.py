@@ -14,7 +14,15 @@ from nearcast.columns.messages import MessageBatch
 from nearcast.indexes.base import Matches, Parameters, Stamps, collect
 from nearcast.indexes.buffered import BufferedIndex
 from nearcast.indexes.cost_filter import calibrate
-from nearcast.indexes.cost_filter.costs import Estimates, Factors, cost_factors, cost_figures, estimate
+from nearcast.indexes.cost_filter.costs import (
+    Estimates,
+    Factors,
+    LengthFactors,
+    cost_factors,
+    cost_figures,
+    estimate,
+    length_factors,
+)
 from nearcast.indexes.cost_filter.layout import FRAME_FIELDS, WINDOW_FIELDS, CostArrays, HybridScratch
 from nearcast.indexes.cost_filter.match import count_items, match_messages
 from nearcast.indexes.pivot_quadtree.assemble import build_quadtree
@@ -33,6 +41,7 @@ from nearcast.kernels.layouts import MessageArrays
 # Below, either structure answers in no time, and building must not take longer than what it saves.
 LEAST_CALIBRATED = 4096
 _PROHIBITIVE = 1e100
+_NO_LENGTHS = LengthFactors(np.empty(0), np.empty(0))
 _FRAMES = 1 << 14
 _WINDOWS = 1 << 16
 
@@ -93,13 +102,13 @@ class CostFilter(BufferedIndex):
         self._stamps = Stamps()
         self._filed, self._trie, frequency = build_trie(NO_CLAUSES, np.empty(0, np.int32), 0, self.parameters.keyword_order)
         self._tree = build_quadtree(self._filed, frequency, self.parameters.growth)
-        self._costs = cost_figures(self._filed, self._trie, self._tree)
+        self._costs, self._by_length = cost_figures(self._filed, self._trie, self._tree), _NO_LENGTHS
 
     def build_whole(self, clauses: ClauseStore, slots: NDArray[np.int32], history: MessageBatch | None) -> None:
         order = self.parameters.keyword_order
         self._filed, self._trie, frequency = build_trie(clauses.layout(), slots, clauses.n_keywords, order)
         self._tree = build_quadtree(self._filed, frequency, self.parameters.growth)
-        self._costs = cost_figures(self._filed, self._trie, self._tree)
+        self._costs, self._by_length = cost_figures(self._filed, self._trie, self._tree), _NO_LENGTHS
         if self.parameters.calibrate and len(slots) >= LEAST_CALIBRATED:
             self._calibrate(clauses, history)
 
@@ -135,8 +144,12 @@ class CostFilter(BufferedIndex):
         return estimate(self._costs, self._factors(encoded))
 
     def _factors(self, encoded: _Encoded) -> Factors:
-        n_levels, n_columns = len(self._tree.level_start) - 1, int(self._tree.cell_size[0])
-        return cost_factors(self._costs, int(self._filed.n_ranks[0]), n_levels, n_columns, encoded.ranked, encoded.cells)
+        n_words = np.diff(encoded.ranked.start) - 1
+        longest = int(n_words.max(initial=0))
+        if longest >= len(self._by_length.trie_steps):
+            n_levels = len(self._tree.level_start) - 1
+            self._by_length = length_factors(self._costs, int(self._filed.n_ranks[0]), n_levels, 2 * longest)
+        return cost_factors(self._costs, self._by_length, n_words, int(self._tree.cell_size[0]), encoded.cells)
 
     def _encoded(self, messages: MessageBatch) -> _Encoded:
         return _Encoded(messages.arrays, rank_messages(self._filed, messages.arrays), message_cells(self._tree, messages))
@@ -220,4 +233,4 @@ class CostFilter(BufferedIndex):
         self._filed = FiledArrays(*(arrays[f"filed_{name}"] for name in FiledArrays._fields))
         self._trie = TrieArrays(*(arrays[f"trie_{name}"] for name in TrieArrays._fields))
         self._tree = QuadtreeArrays(*(arrays[f"tree_{name}"] for name in QuadtreeArrays._fields))
-        self._costs = CostArrays(*(arrays[f"costs_{name}"] for name in CostArrays._fields))
+        self._costs, self._by_length = CostArrays(*(arrays[f"costs_{name}"] for name in CostArrays._fields)), _NO_LENGTHS

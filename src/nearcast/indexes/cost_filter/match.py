@@ -90,7 +90,7 @@ def prune_lists(trie, tree, filed, costs, is_alive, ranked, cells, messages, mes
         )
         if not is_direct:
             n_pushed = push_children(
-                word, child_start, trie_box, node, rank, at, last, stamp, mark, BY_COST, x0, y0, x1, y1, stack, 0
+                word, child_start, True, trie_box, node, rank, at, last, stamp, mark, BY_COST, x0, y0, x1, y1, stack, 0
             )
             n_windows, n_before = window_stop, n_frames
             for pushed in range(n_pushed):

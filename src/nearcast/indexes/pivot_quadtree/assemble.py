@@ -18,7 +18,7 @@ def build_quadtree(filed: FiledArrays, frequency: NDArray[np.int64], growth: Gro
     boxes = filed.box.reshape(-1, 4)
     frame = frame_around(boxes, growth.n_columns)
     cells = cells_of(frame, growth.n_columns, list(boxes.T))
-    nodes = grow(cells, growth)
+    nodes = grow(cells, growth, np.array([len(boxes)]))
     item_start = np.concatenate([[0], np.cumsum(nodes.n_items)])
     n_copies = len(nodes.item)
     pivot_start, pivot = np.empty(len(item_start), np.int64), np.empty(n_copies, np.int32)

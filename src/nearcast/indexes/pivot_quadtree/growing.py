@@ -1,4 +1,4 @@
-"""Grow the quadtree from the root, level by level, within a budget of copies."""
+"""Grow quadtrees from their roots, level by level, within a budget of copies."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ class _Level(NamedTuple):
     item: NDArray[np.int32]
 
 
-def grow(cells: MessageCells, growth: Growth) -> GrownNodes:
-    """The quadtree over boxes with these columns and rows."""
-    n = len(cells.x0)
-    corner, item = np.zeros(1, np.int32), np.arange(n, dtype=np.int32)
-    root = np.array([NO_NODE]), corner, corner, corner + growth.n_columns
-    level = _Level(*root, np.zeros(1, np.bool_), np.array([n]), item)
+def grow(cells: MessageCells, growth: Growth, n_in_root: NDArray[np.int64]) -> GrownNodes:
+    """Quadtrees over boxes with these columns and rows, all over the same space; the first has the first n_in_root[0] boxes."""
+    n, n_roots = len(cells.x0), len(n_in_root)
+    corner, item = np.zeros(n_roots, np.int32), np.arange(n, dtype=np.int32)
+    roots = np.full(n_roots, NO_NODE), corner, corner, corner + growth.n_columns
+    level = _Level(*roots, np.zeros(n_roots, np.bool_), n_in_root, item)
     levels, kept = [level], []
     n_nodes, n_copies = 0, n
     while True:
@@ -68,7 +68,7 @@ def grow(cells: MessageCells, growth: Growth) -> GrownNodes:
         n_copies += len(below.item) - int(np.count_nonzero(~is_kept))
         levels.append(below)
         level = below
-    n_children = np.bincount(np.concatenate([one.parent for one in levels])[1:], minlength=n_nodes)
+    n_children = np.bincount(np.concatenate([one.parent for one in levels])[n_roots:], minlength=n_nodes)
     parent, x, y, size = (np.concatenate(column).astype(np.int32) for column in list(zip(*levels, strict=True))[:4])
     level_start = np.concatenate([[0], np.cumsum([len(one.x) for one in levels])])
     n_items = np.concatenate([one.n_items for one in levels])

@@ -113,8 +113,10 @@ def seek(values, start, stop, value):
 
 
 @inline_kernel
-def push_children(word, child_start, box, node, rank, at, last, stamp, mark, way, x0, y0, x1, y1, stack, n_pending):
-    """Push the children of a node whose keyword is among the message's from `at` on and whose box it meets.
+def push_children(
+    word, child_start, has_boxes, box, node, rank, at, last, stamp, mark, way, x0, y0, x1, y1, stack, n_pending
+):  # fmt: skip
+    """Push the children of a node whose keyword is among the message's from `at` on and whose box, if any, it meets.
 
     A pair (child, where the message goes on) takes two places of the stack. Paper: SelectPair.
     """
@@ -125,7 +127,7 @@ def push_children(word, child_start, box, node, rank, at, last, stamp, mark, way
                 break
             first = seek(word, first, stop, rank[i])
             if first < stop and word[first] == rank[i]:
-                if box_meets(box, first, x0, y0, x1, y1):
+                if not has_boxes or box_meets(box, first, x0, y0, x1, y1):
                     stack[2 * n_pending] = first
                     stack[2 * n_pending + 1] = i + 1
                     n_pending += 1
@@ -134,7 +136,7 @@ def push_children(word, child_start, box, node, rank, at, last, stamp, mark, way
         for child in range(first, stop):
             where = stamp[word[child]] - mark
             # Ranks ascend on the way down, so one that the message has stands at `at` or later.
-            if where >= at and box_meets(box, child, x0, y0, x1, y1):
+            if where >= at and (not has_boxes or box_meets(box, child, x0, y0, x1, y1)):
                 stack[2 * n_pending] = child
                 stack[2 * n_pending + 1] = where + 1
                 n_pending += 1
@@ -181,7 +183,7 @@ def match_messages(trie, filed, is_alive, ranked, messages, mark, way, scratch, 
                     out_clause[n_out] = clause
                     n_out += 1
             n_pending = push_children(
-                word, child_start, box, node, rank, at, last, stamp, mark, way, x0, y0, x1, y1, stack, n_pending
+                word, child_start, True, box, node, rank, at, last, stamp, mark, way, x0, y0, x1, y1, stack, n_pending
             )
         counters[NODES] += n_visited
         counters[CANDIDATES] += n_candidates
