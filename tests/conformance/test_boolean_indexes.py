@@ -31,6 +31,14 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "pivot_quadtree": [{}, {"leaf_size": 2}, {"leaf_size": 2, "storage": "mx_cif"}, {"leaf_size": 1, "max_depth": 3}],
     "cost_filter": [{}, {"calibrate": False, "leaf_size": 2}, {"leaf_size": 3, "storage": "mx_cif"}],
     "trie_quadtree": [{}, {"leaf_size": 1, "keyword_order": "rare_first"}, {"leaf_size": 2, "storage": "mx_cif"}],
+    "adaptive_tree": [
+        {},
+        {"leaf_size": 2, "fanout": 4, "least_change": 0.0, "is_noise_corrected": False},
+        {"leaf_size": 2, "fanout": 9, "keyword_order": "frequent_first", "is_refining": False},
+        {"leaf_size": 3, "fanout": 4, "partition": "optimal"},
+        {"leaf_size": 2, "fanout": 5, "priority": "keyword", "rebuild": "never"},
+        {"leaf_size": 2, "priority": "space", "max_copies": 8.0, "drift_limit": 0.0},
+    ],
     "keyword_first_quadtree": [{}, {"smallest_tree": 1, "update_cost": 0.001}, {"max_depth": 15, "smallest_tree": 2}],
 }
 

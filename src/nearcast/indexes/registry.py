@@ -7,6 +7,7 @@ from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
 from nearcast.errors import IndexParameterError
+from nearcast.indexes.adaptive_tree.index import AdaptiveTree
 from nearcast.indexes.base import BooleanIndex
 from nearcast.indexes.cost_filter.index import CostFilter
 from nearcast.indexes.ir_tree.index import IRTree
@@ -32,6 +33,7 @@ BOOLEAN_INDEXES: tuple[type[BooleanIndex], ...] = (
     SpaceFirstQuadtree,
     KeywordFirstQuadtree,
     TrieQuadtree,
+    AdaptiveTree,
 )
 AUTO = KeywordFirstQuadtree.name
 KINDS = ("boolean", "moving", "ranked")

@@ -1,0 +1,1 @@
+"""Nodes divided by keyword: which cuts, and who falls into them."""

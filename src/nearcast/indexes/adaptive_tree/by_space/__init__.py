@@ -1,0 +1,1 @@
+"""Nodes divided by space: which grid, and who falls into its cells."""

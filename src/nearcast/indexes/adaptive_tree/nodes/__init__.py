@@ -1,0 +1,1 @@
+"""The making of single nodes: leaves, and children on the pile."""

@@ -1,0 +1,1 @@
+"""Parts of the tree that are built anew: when, and with what."""

@@ -1,0 +1,1 @@
+"""The way of one clause through the tree."""
