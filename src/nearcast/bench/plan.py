@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -21,7 +22,8 @@ DEFAULT_METRICS = {
     "match": ("us_per_message", "candidates_per_message", "nodes_per_message", "matches_per_message", "bytes_per_subscription"),
     "encode": ("us_per_message",),
 }
-_COUNTS = ("n_subscriptions", "n_messages")
+DATA_FOLDER = "$NEARCAST_DATA"
+_COUNTS = ("n_subscriptions", "n_messages", "built_percent")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,8 @@ class Size:
     """How large an experiment is; `workload` overrides parameters of the plan's workload.
 
     `n_history` past messages are given to indexes with a cost model. Series that take turns are all built first and then
-    timed pass by pass, one after the other: for ratios near 1, where everything fits into memory.
+    timed pass by pass, one after the other: for ratios near 1, where everything fits into memory. Of the subscriptions
+    `built_percent` are there from the start, the rest is inserted in small batches before messages come.
     """
 
     n_subscriptions: int
@@ -38,6 +41,7 @@ class Size:
     chunk: int
     n_history: int = 0
     takes_turns: bool = False
+    built_percent: int = 100
     workload: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -101,18 +105,30 @@ class Plan:
         return [self._point(self.sizes[size], value) for value in self.values[size]]
 
     def _point(self, size: Size, value: Any) -> Point:
-        parameters = {**self.workload_parameters, **size.workload}
+        workload, parameters = self.workload, {**self.workload_parameters, **size.workload}
         label, series = f"{value:,}" if isinstance(value, int) else str(value), self.series
         scope, _, name = self.vary.partition(".")
         if scope in _COUNTS:
             size = replace(size, **{scope: value})
         elif scope == "workload":
             given = {key: item for key, item in value.items() if key != "label"} if not name else {name: value}
+            if "name" in given:
+                workload, parameters = given.pop("name"), {}
             parameters |= given
             label = str(value["label"]) if not name else label
         else:
             series = tuple(Series(one.label, one.subject, {**one.parameters, name: value}) for one in series)
-        return Point(label, label if isinstance(value, Mapping) else value, size, self.workload, parameters, series)
+        parameters = {key: _data_folder() if item == DATA_FOLDER else item for key, item in parameters.items()}
+        return Point(label, label if isinstance(value, Mapping) else value, size, workload, parameters, series)
+
+
+def _data_folder() -> str:
+    folder = os.environ.get(DATA_FOLDER[1:])
+    if not folder:
+        raise PlanError(
+            f"this size needs data that nearcast does not ship: set {DATA_FOLDER[1:]} to its folder, or take size tiny"
+        )
+    return folder
 
 
 def list_plans() -> list[str]:
@@ -194,11 +210,14 @@ def _read_size(table: TomlTable) -> Size:
         chunk=table.count("chunk", 250),
         n_history=table.count("n_history", 0),
         takes_turns=table.flag("takes_turns", False),
+        built_percent=table.count("built_percent", 100),
         workload=table.table("workload", {}).rest(),
     )
     table.nothing_left()
     if min(size.n_messages, size.repetitions, size.chunk) < 1:
         raise table.problem("needs n_messages, repetitions and chunk of at least 1")
+    if size.built_percent > 100:
+        raise table.problem(f"has built_percent = {size.built_percent}; expected 0 to 100")
     return size
 
 

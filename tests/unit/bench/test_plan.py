@@ -103,6 +103,7 @@ def test_a_size_overrides_parameters_of_the_workload() -> None:
         ("repetitions = 2", "repetitions = true", "expected a whole number"),
         ("repetitions = 2", "repetitions = -2", "expected 0 or more"),
         ("repetitions = 2", "repetitions = 0", "at least 1"),
+        ("repetitions = 2", "repetitions = 2\nbuilt_percent = 101", "built_percent = 101; expected 0 to 100"),
         ("repetitions = 2", "repetitions = 2\ntakes_turns = 1", "takes_turns = 1; expected true or false"),
         ("[sizes.tiny]", "[sizes.huge]", "huge"),
         ('kind = "match"', 'kind = "mach"', "expected one of match, encode"),
@@ -149,7 +150,9 @@ def test_every_kind_is_known_everywhere() -> None:
 
 
 @pytest.mark.parametrize("name", list_plans())
-def test_every_shipped_plan_names_indexes_and_workloads_that_exist(name: str) -> None:
+def test_every_shipped_plan_names_indexes_and_workloads_that_exist(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Workloads open without looking at their data.
+    monkeypatch.setenv("NEARCAST_DATA", "nowhere")
     plan = read_plan(name)
     assert tuple(plan.sizes) == SIZES
     assert plan.claim
@@ -162,3 +165,16 @@ def test_every_shipped_plan_names_indexes_and_workloads_that_exist(name: str) ->
                     create_index(series.subject, series.parameters)
                 else:
                     assert series.subject in METHODS
+
+
+def test_a_point_may_take_another_workload_and_data_of_the_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = parsed(
+        'parameter = "n_subscriptions"\ntiny = [5, 1000]',
+        'parameter = "workload"\ntiny = [{ label = "GN", name = "gazetteer", folder = "$NEARCAST_DATA" }]',
+    )
+    monkeypatch.setenv("NEARCAST_DATA", "/some/where")
+    (point,) = plan.points("tiny")
+    assert (point.workload, point.workload_parameters) == ("gazetteer", {"folder": "/some/where"})
+    monkeypatch.delenv("NEARCAST_DATA")
+    with pytest.raises(PlanError, match="set NEARCAST_DATA to its folder"):
+        plan.points("tiny")
