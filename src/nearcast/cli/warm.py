@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import time
-from typing import TYPE_CHECKING, Any
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,7 +14,9 @@ if TYPE_CHECKING:
     import nearcast as nc
 
 
-def warm() -> None:
+def warm(
+    jobs: Annotated[int, typer.Option(min=0, help="Processes that compile side by side; 0 = one per core.")] = 0,
+) -> None:
     """Compile all kernels of every index into the cache, by taking a tiny world through each of them."""
     from nearcast.bench.machine import cached_kernels
     from nearcast.cli.console import progress_bar
@@ -19,13 +24,19 @@ def warm() -> None:
 
     before = cached_kernels()
     start = time.perf_counter()
-    names = list(indexes("boolean"))
+    first, *others = indexes("boolean")
+    names = [first, *others]
+    n_jobs = min(jobs or os.cpu_count() or 1, len(others))
     with progress_bar() as progress:
-        task = progress.add_task("compiling", total=len(names))
-        for name in names:
-            progress.update(task, description=f"compiling {name}")
-            warm_boolean(name)
-            progress.advance(task)
+        task = progress.add_task(f"compiling {first}", total=len(names))
+        # What all indexes share is compiled once, before they compile side by side.
+        warm_boolean(first)
+        progress.advance(task)
+        with ProcessPoolExecutor(n_jobs, get_context("spawn")) as pool:
+            compiling = {pool.submit(warm_boolean, name): name for name in others}
+            for done in as_completed(compiling):
+                done.result()
+                progress.update(task, advance=1, description=f"compiled {compiling[done]}")
     after = cached_kernels()
     n_new = after.n_kernels - before.n_kernels
     compiled = f"{n_new} kernels compiled" if n_new > 0 else "nothing to compile: every kernel was in the cache"
