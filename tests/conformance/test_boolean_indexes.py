@@ -31,6 +31,8 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "pivot_quadtree": [{}, {"leaf_size": 2}, {"leaf_size": 2, "storage": "mx_cif"}, {"leaf_size": 1, "max_depth": 3}],
     "cost_filter": [{}, {"calibrate": False, "leaf_size": 2}, {"leaf_size": 3, "storage": "mx_cif"}],
     "trie_quadtree": [{}, {"leaf_size": 1, "keyword_order": "rare_first"}, {"leaf_size": 2, "storage": "mx_cif"}],
+    "frequency_grid": [{}, {"probe_cost": 0.0, "memory": "small"}, {"probe_cost": 0.0, "max_level": 13}],
+    "keyword_first_quadtree": [{}, {"smallest_tree": 1, "update_cost": 0.001}, {"max_depth": 15, "smallest_tree": 2}],
     "adaptive_tree": [
         {},
         {"leaf_size": 2, "fanout": 4, "least_change": 0.0, "is_noise_corrected": False},
@@ -39,7 +41,6 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"leaf_size": 2, "fanout": 5, "priority": "keyword", "rebuild": "never"},
         {"leaf_size": 2, "priority": "space", "max_copies": 8.0, "drift_limit": 0.0},
     ],
-    "keyword_first_quadtree": [{}, {"smallest_tree": 1, "update_cost": 0.001}, {"max_depth": 15, "smallest_tree": 2}],
 }
 
 

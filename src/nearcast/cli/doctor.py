@@ -83,6 +83,10 @@ def _machine() -> Iterator[Finding]:
         features = binding.get_host_cpu_features()
         found = [name for name in _VECTORS if features.get(name)]
         yield Finding("vector units", ", ".join(found) or "-", "" if found else "matching works, at scalar speed")
+    if machine.version_of("numba") is not None:
+        from nearcast.kernels import simd
+
+        yield Finding("vector level", simd.LEVEL, "what frequency_grid matches with; NUMBA_CPU_FEATURES may lower it")
 
 
 def _kernels() -> Iterator[Finding]:

@@ -65,9 +65,10 @@ class ClauseStore:
         self._first_clause = GrowingArray(np.int32, given.get("first_clause"))
         self._n_clauses = GrowingArray(np.int32, given.get("n_clauses"))
         # Kept beside the arrays, so that opening a saved store reads none of them.
-        counts = given.get("counts", np.zeros(3, np.int64)).tolist()
+        counts = given.get("counts", np.array([0, 0, 0, 1], np.int64)).tolist()
         self.n_alive, self.n_subscriptions = counts[0], counts[1]
         self.n_keywords = counts[2]  # every required keyword is below
+        self.is_own_number = bool(counts[3])  # every clause stands at the number of its subscription
 
     @property
     def n(self) -> int:
@@ -108,6 +109,7 @@ class ClauseStore:
         self._check.extend(self._add_checks(batch))
         self._is_alive.extend(1, len(batch))
         self._owner.extend(batch.owner)
+        self.is_own_number = self.is_own_number and bool(np.array_equal(batch.owner, slots))
         self._set_owned(batch.owner, slots)
         self.n_alive += len(batch)
         self.n_keywords = max(self.n_keywords, int(batch.required.max(initial=-1)) + 1)
@@ -153,6 +155,14 @@ class ClauseStore:
         self.n_subscriptions -= len(owners)
         return slots
 
+    def spans(self, owners: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The first clause of each subscription and how many follow it; 0 of those that are not subscribed (or negative)."""
+        first, count = np.zeros(len(owners), np.int32), np.zeros(len(owners), np.int32)
+        is_known = (owners >= 0) & (owners < self._n_clauses.n)
+        first[is_known] = self._first_clause.used[owners[is_known]]
+        count[is_known] = self._n_clauses.used[owners[is_known]]
+        return first, count
+
     def slots_of(self, owner: int) -> range:
         """The clauses of one subscription; empty if it is not subscribed."""
         if not 0 <= owner < self._n_clauses.n:
@@ -191,7 +201,7 @@ class ClauseStore:
         return old_owners.astype(np.int32), batch
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        counts = np.array([self.n_alive, self.n_subscriptions, self.n_keywords], np.int64)
+        counts = np.array([self.n_alive, self.n_subscriptions, self.n_keywords, self.is_own_number], np.int64)
         columns = {name.lstrip("_"): value.used for name, value in vars(self).items() if isinstance(value, GrowingArray)}
         return {**columns, "counts": counts}
 

@@ -76,6 +76,13 @@ class Identifiers:
             self._values = self._strings.values()
         return self._values.take(pa.array(wanted)).cast(pa.string())
 
+    def numbering(self) -> tuple[NDArray[np.int64], int]:
+        """What makes int64 ids of numbers: ids by number and 0, or nothing and the first id when ids count up from it."""
+        values = self._numbers.values()
+        if self._numbers.is_counting and len(values):
+            return values[:0], int(values[0])
+        return values, 0
+
     def value(self, number: int) -> Id:
         return self._strings.value(number) if self.kind == "string" else self._numbers.value(number)
 

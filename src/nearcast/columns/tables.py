@@ -97,6 +97,8 @@ class NumberTable:
 
     def __init__(self) -> None:
         self.n = 0
+        self.is_counting = True
+        """Whether every number is the first one plus its id: then the numbers of ids need no look-up."""
         self._arrays = NumberTableArrays(
             np.full(_FIRST_SLOTS, number_table.EMPTY_SLOT, np.int32), np.zeros(_FIRST_SLOTS, np.int64)
         )
@@ -110,19 +112,26 @@ class NumberTable:
     def add(self, numbers: NDArray[np.int64]) -> NDArray[np.int32]:
         """The id of each number, new ones included."""
         ids = np.empty(len(numbers), np.int32)
-        position = 0
+        n_before, position = self.n, 0
         while True:
             self.n, position = number_table.add_numbers(self._arrays, self.n, numbers, position, ids)
             if position == len(ids):
-                return ids
-            self._grow()
+                break
+            self._grow(len(ids) - position)
+        self.is_counting = self.is_counting and bool(number_table.counts_up(self._arrays.number, n_before, self.n))
+        return ids
 
-    def _grow(self) -> None:
+    def _grow(self, n_wanted: int) -> None:
         slots, known = self._arrays
+        # Once for what is at hand: most of a long column of ids is new.
+        n_known = max(2 * self.n, self.n + n_wanted) + _FIRST_SLOTS
         if self.n >= len(known):
-            known = np.concatenate([known, np.zeros(len(known) + _FIRST_SLOTS, np.int64)])
+            known = np.concatenate([known, np.zeros(n_known - len(known), np.int64)])
         if 4 * (self.n + 1) > 3 * len(slots):
-            slots = np.full(2 * len(slots), number_table.EMPTY_SLOT, np.int32)
+            n_slots = 2 * len(slots)
+            while 3 * n_slots < 4 * (self.n + n_wanted):
+                n_slots *= 2
+            slots = np.full(n_slots, number_table.EMPTY_SLOT, np.int32)
             number_table.fill_slots(NumberTableArrays(slots, known), self.n)
         self._arrays = NumberTableArrays(slots, known)
 
@@ -134,13 +143,14 @@ class NumberTable:
         return int(self._arrays.number[number])
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        return {"slot": self._arrays.slot, "number": self.values()}
+        return {"slot": self._arrays.slot, "number": self.values(), "is_counting": np.array([self.is_counting], np.uint8)}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> NumberTable:
         table = cls()
         table.n = len(arrays["number"])
         table._arrays = NumberTableArrays(arrays["slot"], arrays["number"])
+        table.is_counting = bool(arrays["is_counting"][0])
         return table
 
     @property

@@ -20,17 +20,20 @@ from nearcast.columns.messages import MessageBatch
 from nearcast.columns.schemas import delivery_table
 from nearcast.columns.shapes import ShapeStore
 from nearcast.engines.border import Border
+from nearcast.engines.delivering import deliver_runs
 from nearcast.engines.explaining import explain_match
 from nearcast.engines.filing import clauses_of_parsed, clauses_of_plain
 from nearcast.engines.keyword_kind import KeywordKind
 from nearcast.engines.locks import ReadWriteLock
+from nearcast.engines.merging import BackgroundMerge
 from nearcast.engines.reading_messages import EncodedMessages, read_message_objects, read_message_table
 from nearcast.engines.reading_subscriptions import ReadSubscriptions, read_subscription_objects, read_subscription_table
+from nearcast.engines.splitting import run_beside, split_rows, usable_threads
 from nearcast.engines.verify import Verifier
 from nearcast.errors import NearcastError
 from nearcast.indexes.registry import create_index
 from nearcast.model.analysis import DEFAULT_ANALYSIS, Analysis
-from nearcast.model.delivery import Delivery, Explanation, MatchReport
+from nearcast.model.delivery import Delivery, Explanation, MatchReport, joined_reports
 from nearcast.model.ids import Id, checked_id
 from nearcast.model.message import Message
 from nearcast.model.spaces import space_of
@@ -57,7 +60,8 @@ class Matcher:
     **parameters
         Options of the index.
 
-    One thread may change subscriptions while others publish: a change waits for running matches, then is seen by all.
+    One thread may change subscriptions while others publish: a change waits for running matches, then is seen by all. When many
+    changes have come, the index may bring itself into shape in a thread of its own; matching goes on meanwhile (see `settle`).
     """
 
     def __init__(
@@ -77,6 +81,7 @@ class Matcher:
         self._shapes = ShapeStore()
         self._verifier = Verifier(self._space)
         self._lock = ReadWriteLock()
+        self._merge = BackgroundMerge()
         self._history = history
         self.report = MatchReport()
 
@@ -105,7 +110,12 @@ class Matcher:
             known = id_array([value for value in wanted if isinstance(value, kind)])
             self._remove(np.unique(self._ids.find(known)))
             self._clear_dead()
+            self._merge_beside()
             self.report = MatchReport()
+
+    def settle(self) -> None:
+        """Wait until no merge of the index is under way in the background."""
+        self._merge.wait()
 
     def _file(self, read: ReadSubscriptions) -> None:
         plain_rows = read.plain.row if read.plain is not None else np.empty(0, np.int64)
@@ -127,6 +137,7 @@ class Matcher:
         elif len(new):
             self._index.insert(self._clauses, new)
         self._clear_dead()
+        self._merge_beside()
         self.report = MatchReport(rejected=read.rejected)
 
     def _remove(self, numbers: NDArray[np.int32]) -> None:
@@ -148,6 +159,15 @@ class Matcher:
         self._ids, self._shapes, self._clauses = ids, shapes, clauses
         self._build_index()
 
+    def _merge_beside(self) -> None:
+        """Start a merge of the index if it wants one; the writer holds the lock."""
+        if self._index.wants_merge and not self._merge.is_running:
+            self._merge.start(self._index.begin_merge(self._clauses), self._finish_merge)
+
+    def _finish_merge(self, merged: Any) -> None:
+        with self._lock.writing():
+            self._index.finish_merge(self._clauses, merged)
+
     def _build_index(self) -> None:
         """Build with the history, read anew: words that came with later subscriptions count too."""
         history = None
@@ -162,13 +182,22 @@ class Matcher:
         listed = _listed(messages, Message, "messages")
         with self._lock.reading():
             batch, rejected = read_message_objects(listed, self._border)
-            row, number = self._match(batch, rejected)
+            row, number, self.report = self._match(batch, rejected)
             subscription_ids = self._ids.take(number).to_pylist()
         return [Delivery(subscription, listed[at].id) for subscription, at in zip(subscription_ids, row.tolist(), strict=True)]
 
-    def match_table(self, table: pa.Table) -> pa.Table:
-        """Match a table of messages (id; keywords or text; x, y or x0, y0, x1, y1) into message_id, subscription_id."""
-        return self.match_encoded(self.encode_table(table))
+    def match_table(self, table: pa.Table, threads: int | None = 1) -> pa.Table:
+        """Match a table of messages (id; keywords or text; x, y or x0, y0, x1, y1) into message_id, subscription_id.
+
+        `threads` share the rows of a large table; None = one for each core.
+        """
+        n_slices = usable_threads(threads, table.num_rows) if isinstance(table, pa.Table) else 1
+        if n_slices == 1:
+            return self.match_encoded(self.encode_table(table))
+        slices = split_rows(table.num_rows, n_slices)
+        parts = run_beside(lambda first, n: self._deliver(self.encode_table(table.slice(first, n))), slices)
+        self.report = joined_reports([report for _, report in parts], [first for first, _ in slices])
+        return pa.concat_tables([found for found, _ in parts])
 
     def encode_table(self, table: pa.Table) -> EncodedMessages:
         """A table of messages read and turned into ids once, to be matched once or several times by this matcher."""
@@ -177,16 +206,28 @@ class Matcher:
 
     def match_encoded(self, messages: EncodedMessages) -> pa.Table:
         """As `match_table`, for messages read before. Words that only later subscriptions brought are not seen in them."""
-        with self._lock.reading():
-            row, number = self._match(messages.batch, messages.rejected)
-            return delivery_table(messages.ids.take(pa.array(row)), self._ids.take(number))
+        found, self.report = self._deliver(messages)
+        return found
 
-    def _match(self, batch: MessageBatch, rejected: list[tuple[int, str]]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    def _deliver(self, messages: EncodedMessages) -> tuple[pa.Table, MatchReport]:
+        batch = messages.batch
+        with self._lock.reading():
+            if self._clauses.has_checks:
+                row, number, report = self._match(batch, messages.rejected)
+                return delivery_table(messages.ids.take(pa.array(row)), self._ids.take(number)), report
+            runs = self._index.match_runs(self._clauses, batch)
+            found = deliver_runs(runs, batch.row, messages.ids, self._clauses, self._ids)
+        report = MatchReport(len(batch), found.num_rows, runs.candidates, runs.nodes_visited, messages.rejected)
+        return found, report
+
+    def _match(
+        self, batch: MessageBatch, rejected: list[tuple[int, str]]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32], MatchReport]:
         """The input row and the subscription number of each delivery."""
         matches = self._index.match(self._clauses, batch)
         message, number = self._verifier.deliveries(matches, self._clauses, self._shapes, batch)
-        self.report = MatchReport(len(batch), len(number), matches.candidates, matches.nodes_visited, rejected)
-        return batch.row[message], number
+        report = MatchReport(len(batch), len(number), matches.candidates, matches.nodes_visited, rejected)
+        return batch.row[message], number, report
 
     # --- insight -----------------------------------------------------------------------------------------------------
 

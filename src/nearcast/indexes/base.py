@@ -35,6 +35,19 @@ class Matches(NamedTuple):
     candidates: int
 
 
+class Runs(NamedTuple):
+    """The same, kept message by message: the clauses of message m are `clause[begin[m]:end[m]]`.
+
+    `clause` may be memory that the next match in the same thread writes to again.
+    """
+
+    clause: NDArray[np.int32]
+    begin: NDArray[np.int64]
+    end: NDArray[np.int64]
+    nodes_visited: int
+    candidates: int
+
+
 class BooleanIndex(ABC):
     """File clauses, unfile them, match a batch of messages.
 
@@ -69,6 +82,28 @@ class BooleanIndex(ABC):
     @abstractmethod
     def match(self, clauses: ClauseStore, messages: MessageBatch) -> Matches:
         """Every matching pair, each once."""
+
+    def match_runs(self, clauses: ClauseStore, messages: MessageBatch) -> Runs:
+        """As `match`, without naming the message of each pair."""
+        matches = self.match(clauses, messages)
+        place = np.searchsorted(matches.message, np.arange(len(messages) + 1, dtype=np.int32))
+        return Runs(matches.clause, place[:-1], place[1:], matches.nodes_visited, matches.candidates)
+
+    @property
+    def wants_merge(self) -> bool:
+        """Whether `begin_merge` would make matching faster."""
+        return False
+
+    def begin_merge(self, clauses: ClauseStore) -> Callable[[], Any]:
+        """What a thread beside may do to bring the index into shape; `finish_merge` takes its result.
+
+        Both calls are made by the writer, when nobody reads; between them the index goes on being read and changed.
+        """
+        raise NotImplementedError(f"{self.name} is always in shape")
+
+    def finish_merge(self, clauses: ClauseStore, merged: Any) -> None:
+        """Take over what a merge made, with what changed since it began."""
+        raise NotImplementedError(f"{self.name} is always in shape")
 
     @abstractmethod
     def explain(self, clauses: ClauseStore, messages: MessageBatch, slot: int) -> list[str]:

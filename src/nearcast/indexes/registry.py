@@ -10,6 +10,7 @@ from nearcast.errors import IndexParameterError
 from nearcast.indexes.adaptive_tree.index import AdaptiveTree
 from nearcast.indexes.base import BooleanIndex
 from nearcast.indexes.cost_filter.index import CostFilter
+from nearcast.indexes.frequency_grid.index import FrequencyGrid
 from nearcast.indexes.ir_tree.index import IRTree
 from nearcast.indexes.keyword_first.index import KeywordFirst
 from nearcast.indexes.keyword_first_quadtree.index import KeywordFirstQuadtree
@@ -33,9 +34,10 @@ BOOLEAN_INDEXES: tuple[type[BooleanIndex], ...] = (
     SpaceFirstQuadtree,
     KeywordFirstQuadtree,
     TrieQuadtree,
+    FrequencyGrid,
     AdaptiveTree,
 )
-AUTO = KeywordFirstQuadtree.name
+AUTO = FrequencyGrid.name
 KINDS = ("boolean", "moving", "ranked")
 
 

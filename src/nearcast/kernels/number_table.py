@@ -14,6 +14,7 @@ EMPTY_SLOT = -1
 
 _BLOCK = 64
 _GOLDEN = -7046029254386353131
+_LARGEST = (1 << 63) - 1
 
 
 class NumberTableArrays(NamedTuple):
@@ -81,3 +82,13 @@ def fill_slots(table, n_known):
     for known in range(n_known):
         number = table.number[known]
         table.slot[find_slot(table, number, home_slot(number, table.slot.size))] = known
+
+
+@kernel
+def counts_up(number, first, last):
+    """Whether the numbers from `first` up to `last` go on counting up by one from number 0 on."""
+    for i in range(max(1, first), last):
+        # Neighbours: the sum of the first number and a position may not fit.
+        if number[i - 1] == _LARGEST or number[i] != number[i - 1] + 1:
+            return False
+    return True

@@ -1,24 +1,49 @@
 """Machine operations Numba does not offer, each with a plain-Python twin for the run without the JIT.
 
-Bits travel as signed int64 in both modes; the twins wrap around exactly as the machine does.
+Bits travel as signed int64 in both modes; the twins wrap around exactly as the machine does. The operations on sixteen lanes
+come in three levels, chosen once at import from what Numba compiles for: AVX-512, AVX2, and the twins themselves, compiled.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
+from llvmlite import binding, ir
 from numba.core import cgutils, types
 from numba.core import config as numba_config
-from numba.extending import intrinsic
+from numba.extending import intrinsic, register_jitable
 
 _WORD = 1 << 64
 _SIGN = 1 << 63
+
+LANES = 16
+_AVX512 = ("avx512f", "avx512bw", "avx512vl", "avx512dq")
+_LEVELS = ("avx512", "avx2", "plain")
 
 
 def _signed(bits: int) -> int:
     bits &= _WORD - 1
     return bits - _WORD if bits & _SIGN else bits
+
+
+def _target_features() -> set[str]:
+    """What Numba compiles for: NUMBA_CPU_FEATURES if it is given, else what this processor has."""
+    given = numba_config.CPU_FEATURES
+    if given is not None:
+        return {feature[1:] for feature in given.split(",") if feature.startswith("+")}
+    return {name for name, has in binding.get_host_cpu_features().items() if has}
+
+
+def level_of(features: set[str], is_checked: bool) -> str:
+    """ "avx512", "avx2" or "plain". Intrinsics escape the bounds check, so a checked run takes the twins."""
+    if is_checked:
+        return "plain"
+    if features.issuperset(_AVX512):
+        return "avx512"
+    return "avx2" if "avx2" in features else "plain"
+
+
+LEVEL = level_of(_target_features(), bool(numba_config.BOUNDSCHECK))
 
 
 # --- plain twins -----------------------------------------------------------------------------------------------
@@ -44,7 +69,69 @@ def _plain_prefetch(array: Any, position: int) -> None:
     pass
 
 
-# --- intrinsics ------------------------------------------------------------------------------------------------
+def _plain_lowest_lane(lanes: int) -> int:
+    """The number of the lowest bit that is set; some bit is."""
+    return (int(lanes) & -int(lanes)).bit_length() - 1
+
+
+def _plain_copy_lanes(source: Any, at: int, n: int, target: Any, to: int) -> None:
+    """Copy `n` of at most sixteen int32. The vector forms copy all sixteen: both arrays need as much room."""
+    for i in range(n):
+        target[to + i] = source[at + i]
+
+
+def _plain_box_lanes(box: Any, at: int, stride: int, n: int, x: Any, y: Any) -> int:
+    """Which of `n` boxes hold the point: bits 0 to 15 with the border, bits 16 to 31 without it.
+
+    Box `i` has x0, y0, x1, y1 at `at + i`, `at + stride + i`, and so on.
+    """
+    lanes = 0
+    for i in range(n):
+        x0, y0, x1, y1 = box[at + i], box[at + stride + i], box[at + 2 * stride + i], box[at + 3 * stride + i]
+        if x0 <= x and y0 <= y and x <= x1 and y <= y1:
+            lanes |= 1 << i
+            if x0 < x and y0 < y and x < x1 and y < y1:
+                lanes |= 1 << (LANES + i)
+    return lanes
+
+
+def _plain_signature_lanes(signature: Any, at: int, n: int, filters: Any, first: int) -> int:
+    """Which of `n` signatures name only bits of a filter of 512: a signature is three numbers of nine bits.
+
+    The filter is the sixteen int32 from `filters[first]` on.
+    """
+    lanes = 0
+    for i in range(n):
+        named = int(signature[at + i])
+        has_all = 1
+        for _ in range(3):
+            has_all &= int(filters[first + ((named >> 5) & 15)]) >> (named & 31)
+            named >>= 9
+        lanes |= (has_all & 1) << i
+    return lanes
+
+
+def _plain_equal_lanes(values: Any, at: int, n: int, wanted: int) -> int:
+    """Which of `n` int32 are the wanted one. Nothing behind them is read."""
+    lanes = 0
+    for i in range(n):
+        if values[at + i] == wanted:
+            lanes |= 1 << i
+    return lanes
+
+
+def _plain_append_lanes(source: Any, at: int, lanes: int, target: Any, to: int) -> int:
+    """Append the elements of the lanes that are set; returns the new end. The vector form writes up to sixteen."""
+    lane = 0
+    while lanes >> lane:
+        if (lanes >> lane) & 1:
+            target[to] = source[at + lane]
+            to += 1
+        lane += 1
+    return to
+
+
+# --- intrinsics: one number at a time ----------------------------------------------------------------------------
 
 
 @intrinsic
@@ -94,13 +181,196 @@ def _fast_prefetch(typingctx, array, position):
     return types.void(array, position), codegen
 
 
+@intrinsic
+def _fast_lowest_lane(typingctx, lanes):
+    def codegen(context, builder, signature, arguments):
+        value = context.cast(builder, arguments[0], signature.args[0], types.int64)
+        return builder.cttz(value, ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(lanes), codegen
+
+
+# --- intrinsics: sixteen lanes -----------------------------------------------------------------------------------
+
+_I1, _I16, _I32, _I64, _F32 = ir.IntType(1), ir.IntType(16), ir.IntType(32), ir.IntType(64), ir.FloatType()
+_INTS, _FLOATS = ir.VectorType(_I32, LANES), ir.VectorType(_F32, LANES)
+_FLAGS = ir.VectorType(_I1, LANES)
+_HALF = ir.VectorType(_I32, LANES // 2)
+
+
+def _constant(value: int) -> ir.Constant:
+    return ir.Constant(_INTS, [value] * LANES)
+
+
+def _splat(builder, value, kind):
+    one = builder.insert_element(ir.Constant(kind, ir.Undefined), value, ir.Constant(_I32, 0))
+    return builder.shuffle_vector(one, ir.Constant(kind, ir.Undefined), _constant(0))
+
+
+def _load(builder, data, index, kind):
+    pointer = builder.bitcast(builder.gep(data, [index]), kind.as_pointer())
+    return builder.load(pointer, align=4)
+
+
+def _store(builder, value, data, index):
+    builder.store(value, builder.bitcast(builder.gep(data, [index]), value.type.as_pointer()), align=4)
+
+
+def _bits(builder, flags):
+    return builder.zext(builder.bitcast(flags, _I16), _I64)
+
+
+def _first(builder, flags, n):
+    """The flags of the lanes below `n`."""
+    numbered = ir.Constant(_INTS, list(range(LANES)))
+    return builder.and_(flags, builder.icmp_signed("<", numbered, _splat(builder, builder.trunc(n, _I32), _INTS)))
+
+
+def _declare(result, *arguments):
+    """An intrinsic whose array arguments arrive as pointers and whose numbers arrive as int64 or float32."""
+
+    def decorate(emit):
+        def codegen(context, builder, signature, given):
+            values = []
+            for kind, value in zip(signature.args, given, strict=True):
+                if isinstance(kind, types.Array):
+                    values.append(context.make_array(kind)(context, builder, value).data)
+                else:
+                    values.append(value)
+            answer = emit(builder, *values)
+            return context.get_dummy_value() if answer is None else answer
+
+        def typed(kinds):
+            return result(*(kind if wanted is None else wanted for kind, wanted in zip(kinds, arguments, strict=True)))
+
+        # Numba counts the parameters of what it is given, so each arity is spelled out.
+        if len(arguments) == 4:
+
+            @intrinsic
+            def operation4(typingctx, a, b, c, d):
+                return typed((a, b, c, d)), codegen
+
+            return operation4
+
+        if len(arguments) == 5:
+
+            @intrinsic
+            def operation5(typingctx, a, b, c, d, e):
+                return typed((a, b, c, d, e)), codegen
+
+            return operation5
+
+        @intrinsic
+        def operation6(typingctx, a, b, c, d, e, f):
+            return typed((a, b, c, d, e, f)), codegen
+
+        return operation6
+
+    return decorate
+
+
+@_declare(types.void, None, types.int64, types.int64, None, types.int64)
+def _fast_copy_lanes(builder, source, at, n, target, to):
+    _store(builder, _load(builder, source, at, _INTS), target, to)
+
+
+@_declare(types.int64, None, types.int64, types.int64, types.int64, types.float32, types.float32)
+def _fast_box_lanes(builder, box, at, stride, n, x, y):
+    position, sides = at, []
+    for _ in range(4):
+        sides.append(_load(builder, box, position, _FLOATS))
+        position = builder.add(position, stride)
+    xs, ys = _splat(builder, x, _FLOATS), _splat(builder, y, _FLOATS)
+    answers = []
+    for operation in ("<=", "<"):
+        flags = builder.fcmp_ordered(operation, sides[0], xs)
+        flags = builder.and_(flags, builder.fcmp_ordered(operation, sides[1], ys))
+        flags = builder.and_(flags, builder.fcmp_ordered(operation, xs, sides[2]))
+        flags = builder.and_(flags, builder.fcmp_ordered(operation, ys, sides[3]))
+        answers.append(_bits(builder, _first(builder, flags, n)))
+    return builder.or_(answers[0], builder.shl(answers[1], ir.Constant(_I64, LANES)))
+
+
+def _look_up_512(builder, filters, first, place):
+    """The word of the filter each lane names, by one permutation of its sixteen words."""
+    words = _load(builder, filters, first, _INTS)
+    kind = ir.FunctionType(_INTS, [_INTS, _INTS])
+    permute = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.avx512.permvar.si.512")
+    return builder.call(permute, [words, place])
+
+
+def _look_up_256(builder, filters, first, place):
+    """The same with registers of eight words: both halves of the filter are permuted and one is taken."""
+    kind = ir.FunctionType(_HALF, [_HALF, _HALF])
+    permute = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.avx2.permd")
+    eight = ir.Constant(_I64, LANES // 2)
+    halves = [_load(builder, filters, index, _HALF) for index in (first, builder.add(first, eight))]
+    undefined = ir.Constant(_INTS, ir.Undefined)
+    found = []
+    for begin in (0, LANES // 2):
+        chosen = ir.Constant(_HALF, list(range(begin, begin + LANES // 2)))
+        own = builder.shuffle_vector(place, undefined, chosen)
+        low, high = (builder.call(permute, [half, own]) for half in halves)
+        is_high = builder.icmp_signed("!=", builder.and_(own, ir.Constant(_HALF, [8] * 8)), ir.Constant(_HALF, [0] * 8))
+        found.append(builder.select(is_high, high, low))
+    return builder.shuffle_vector(found[0], found[1], ir.Constant(_INTS, list(range(LANES))))
+
+
+def _signature_lanes(look_up):
+    @_declare(types.int64, None, types.int64, types.int64, None, types.int64)
+    def operation(builder, signature, at, n, filters, first):
+        named = _load(builder, signature, at, _INTS)
+        has_all = _constant(1)
+        for _ in range(3):
+            place = builder.and_(builder.lshr(named, _constant(5)), _constant(15))
+            word = look_up(builder, filters, first, place)
+            has_all = builder.and_(has_all, builder.lshr(word, builder.and_(named, _constant(31))))
+            named = builder.lshr(named, _constant(9))
+        return _bits(builder, _first(builder, builder.icmp_signed("!=", has_all, _constant(0)), n))
+
+    return operation
+
+
+@_declare(types.int64, None, types.int64, types.int64, types.int32)
+def _fast_equal_lanes(builder, values, at, n, wanted):
+    is_there = _first(builder, ir.Constant(_FLAGS, [1] * LANES), n)
+    kind = ir.FunctionType(_INTS, [cgutils.voidptr_t, _I32, _FLAGS, _INTS])
+    load = cgutils.get_or_insert_function(builder.module, kind, "llvm.masked.load.v16i32.p0")
+    pointer = builder.bitcast(builder.gep(values, [at]), cgutils.voidptr_t)
+    found = builder.call(load, [pointer, ir.Constant(_I32, 4), is_there, _constant(0)])
+    return _bits(builder, builder.and_(is_there, builder.icmp_signed("==", found, _splat(builder, wanted, _INTS))))
+
+
+@_declare(types.int64, None, types.int64, types.int64, None, types.int64)
+def _fast_append_lanes(builder, source, at, lanes, target, to):
+    flags = builder.bitcast(builder.trunc(lanes, _I16), _FLAGS)
+    kind = ir.FunctionType(_INTS, [_INTS, _INTS, _FLAGS])
+    compress = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.avx512.mask.compress.v16i32")
+    # Into a register and stored whole: compressing into memory is slow on some processors.
+    _store(builder, builder.call(compress, [_load(builder, source, at, _INTS), _constant(0), flags]), target, to)
+    return builder.add(to, builder.ctpop(builder.and_(lanes, ir.Constant(_I64, (1 << LANES) - 1))))
+
+
+_SIXTEEN = {
+    "avx512": (_fast_copy_lanes, _fast_box_lanes, _signature_lanes(_look_up_512), _fast_equal_lanes, _fast_append_lanes),
+    # Nothing compresses below AVX-512: the few lanes that are set are gone through.
+    "avx2": (_fast_copy_lanes, _fast_box_lanes, _signature_lanes(_look_up_256), _fast_equal_lanes, _plain_append_lanes),
+    "plain": (_plain_copy_lanes, _plain_box_lanes, _plain_signature_lanes, _plain_equal_lanes, _plain_append_lanes),
+}
+
 if numba_config.DISABLE_JIT:
-    load8, multiply, add, shift_right, prefetch = (
+    load8, multiply, add, shift_right, prefetch, lowest_lane = (
         _plain_load8,
         _plain_multiply,
         _plain_add,
         _plain_shift_right,
         _plain_prefetch,
+        _plain_lowest_lane,
     )
+    copy_lanes, box_lanes, signature_lanes, equal_lanes, append_lanes = _SIXTEEN["plain"]
 else:
     load8, multiply, add, shift_right, prefetch = _fast_load8, _fast_multiply, _fast_add, _fast_shift_right, _fast_prefetch
+    lowest_lane = _fast_lowest_lane
+    copy_lanes, box_lanes, signature_lanes, equal_lanes, append_lanes = (
+        register_jitable(operation) if operation.__name__.startswith("_plain") else operation for operation in _SIXTEEN[LEVEL]
+    )

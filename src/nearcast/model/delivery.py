@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from nearcast.model.ids import Id
@@ -62,6 +63,18 @@ class MatchReport:
         if len(self.rejected) > _SHOWN_REJECTIONS:
             lines.append(f"  ... and {len(self.rejected) - _SHOWN_REJECTIONS} more rejected rows")
         return "\n".join(lines)
+
+
+def joined_reports(reports: Sequence[MatchReport], first_rows: Sequence[int]) -> MatchReport:
+    """One report of a batch that was matched in slices; the rows of slice i begin at `first_rows[i]`."""
+    whole = MatchReport()
+    for report, first in zip(reports, first_rows, strict=True):
+        whole.messages += report.messages
+        whole.matches += report.matches
+        whole.candidates += report.candidates
+        whole.nodes_visited += report.nodes_visited
+        whole.rejected += [(first + row, reason) for row, reason in report.rejected]
+    return whole
 
 
 @dataclass(frozen=True, slots=True)

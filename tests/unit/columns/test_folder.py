@@ -37,6 +37,17 @@ def test_saving_again_replaces_the_whole_folder(tmp_path: Path) -> None:
     assert opened["numbers"].tolist() == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.parametrize("libc", [object(), type("Refusing", (), {"renameat2": staticmethod(lambda *given: -1)})()])
+def test_folders_are_replaced_where_they_cannot_trade_places(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, libc: object
+) -> None:
+    monkeypatch.setattr("ctypes.CDLL", lambda name: libc)
+    folders.write_folder(tmp_path / "s", "thing", {"x": 1}, ARRAYS)
+    folders.write_folder(tmp_path / "s", "thing", {"x": 2}, ARRAYS)
+    assert folders.read_folder(tmp_path / "s", "thing")[0] == {"x": 2}
+    assert [p.name for p in tmp_path.iterdir()] == ["s"]
+
+
 def test_a_failed_save_leaves_the_old_folder_and_no_rubbish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folders.write_folder(tmp_path / "s", "thing", {"x": 1}, ARRAYS)
 
@@ -61,7 +72,7 @@ def test_damaged_folders_say_what_is_wrong(tmp_path: Path) -> None:
         folders.read_folder(tmp_path, "thing")
     place = tmp_path / "s"
     folders.write_folder(place, "thing", {}, ARRAYS)
-    with pytest.raises(StoredFormatError, match="holds 'thing' of format 1; expected 'other'"):
+    with pytest.raises(StoredFormatError, match="holds 'thing' of format 2; expected 'other'"):
         folders.read_folder(place, "other")
     (place / "numbers.npy").write_bytes((place / "numbers.npy").read_bytes()[:-8])
     with pytest.raises(StoredFormatError, match="cannot be read"):

@@ -23,7 +23,7 @@ def built(n: int = 300, seed: int = 0, **options: Any) -> tuple[nc.Matcher, Trie
 
 
 def items_below(forest: Any, node: int) -> list[int]:
-    own = forest.item[forest.item_start[node] : forest.item_start[node + 1]].tolist()
+    own: list[int] = forest.item[forest.item_start[node] : forest.item_start[node + 1]].tolist()
     children = range(forest.child_start[node], forest.child_start[node + 1])
     return own + [item for child in children for item in items_below(forest, child)]
 
@@ -61,7 +61,7 @@ def test_lists_are_as_long_as_the_option_says_where_boxes_differ() -> None:
     index = matcher._index
     assert isinstance(index, TrieQuadtree)
     assert np.diff(index._forest.item_start).max() == 3
-    assert matcher.stats()["quadtree_depth"] > 3
+    assert index.stats()["quadtree_depth"] > 3
 
 
 def test_an_explanation_follows_the_keywords_and_names_the_cell() -> None:

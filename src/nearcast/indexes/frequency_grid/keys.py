@@ -1,0 +1,62 @@
+"""How clauses, cells and messages are named: owners, keys of lists, bits of filters, rounded coordinates."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nearcast.indexes.frequency_grid.layout import CATCH_ALL, CELL_BITS, FOLD_LEVEL, LINE_SLOTS
+from nearcast.kernels.compile import inline_kernel
+from nearcast.kernels.simd import multiply, shift_right
+
+_GOLDEN = -7046029254386353131  # 2^64 / golden ratio, as signed
+_MIX = 0x2545F4914F6CDD1D
+_KNUTH = 2654435761
+_LARGEST_SINGLE = 3.4028234663852886e38
+
+
+@inline_kernel
+def narrow(value):
+    """A coordinate as float32, never decreasing; beyond its range the largest there is."""
+    return np.float32(min(max(value, -_LARGEST_SINGLE), _LARGEST_SINGLE))
+
+
+@inline_kernel
+def list_key(owner, cell):
+    """What a list in a cell is found by; never 0."""
+    return ((np.int64(owner) << CELL_BITS) | np.int64(cell)) + 1
+
+
+@inline_kernel
+def home_slot(key, n_slots):
+    """Where a key is looked for first: the first slot of a cache line, for the others of the line come with it."""
+    mixed = multiply(key, np.int64(_GOLDEN))
+    mixed = multiply(mixed ^ shift_right(mixed, np.int64(29)), np.int64(_MIX))
+    # The upper half of the hash as a fraction of all lines: their number need not be a power of two.
+    return ((shift_right(mixed, np.int64(33)) * (n_slots // LINE_SLOTS)) >> 31) * LINE_SLOTS
+
+
+@inline_kernel
+def filter_bit(keyword):
+    """Which of the 512 bits of a message's filter stands for a keyword."""
+    return ((np.int64(keyword) * _KNUTH) & 0xFFFFFFFF) >> 23
+
+
+@inline_kernel
+def fold_of(column, row, max_level):
+    """The bit of a place among eight by eight folded cells."""
+    if max_level > FOLD_LEVEL:
+        shift = max_level - FOLD_LEVEL
+        return ((column >> shift) & 7) * 8 + ((row >> shift) & 7)
+    return (column & 7) * 8 + (row & 7)
+
+
+@inline_kernel
+def owner_of(keyword_start, keyword, frequency, clause):
+    """The owner of a clause's rarest keyword when the grid was built; a keyword that came later is rarer than all."""
+    best, least = CATCH_ALL, np.int64(0)
+    for at in range(keyword_start[clause], keyword_start[clause + 1]):
+        word = keyword[at]
+        count = np.int64(frequency[word]) if word < frequency.size else np.int64(0)
+        if best == CATCH_ALL or count < least:
+            best, least = 1 + word, count
+    return best

@@ -1,0 +1,122 @@
+"""Sixteen lanes at once give what the plain twins give, on every level this processor has."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from llvmlite import binding
+
+from nearcast.kernels import simd
+from nearcast.kernels.compile import kernel
+
+AVX2 = "+sse4.2,+avx,+avx2,+bmi,+popcnt,+fma"
+LEVELS = [("avx2", AVX2), ("plain", "+sse2")]
+
+
+@kernel
+def _box_lanes(box, at, stride, n, x, y):  # type: ignore[no-untyped-def]
+    return simd.box_lanes(box, at, stride, n, x, y)
+
+
+@kernel
+def _signature_lanes(signature, at, n, filters, first):  # type: ignore[no-untyped-def]
+    return simd.signature_lanes(signature, at, n, filters, first)
+
+
+@kernel
+def _append_lanes(source, at, lanes, target, to):  # type: ignore[no-untyped-def]
+    return simd.append_lanes(source, at, lanes, target, to)
+
+
+@kernel
+def _copy_lanes(source, at, n, target, to):  # type: ignore[no-untyped-def]
+    simd.copy_lanes(source, at, n, target, to)
+
+
+@kernel
+def _equal_lanes(values, at, n, wanted):  # type: ignore[no-untyped-def]
+    return simd.equal_lanes(values, at, n, wanted)
+
+
+@kernel
+def _lowest_lane(lanes):  # type: ignore[no-untyped-def]
+    return simd.lowest_lane(lanes)
+
+
+def check_lanes(n_trials: int) -> None:
+    """Compare with the twins; small whole numbers make borders meet all the time."""
+    rng = np.random.default_rng(1)
+    for _ in range(n_trials):
+        n = int(rng.integers(1, simd.LANES + 1))
+        stride = int(rng.integers(n, 40))
+        box = rng.integers(0, 4, 200).astype(np.float32)
+        box[: 2 * stride] -= 1
+        box[rng.integers(0, 200, 5)] = np.float32(np.nan)
+        x, y = np.float32(rng.integers(0, 4)), np.float32(rng.integers(0, 4))
+        assert _box_lanes(box, 3, stride, n, x, y) == simd._plain_box_lanes(box, 3, stride, n, x, y)
+        signature = rng.integers(0, 1 << 27, 40).astype(np.int32)
+        filters = (rng.integers(-(1 << 31), 1 << 31, 40) | rng.integers(-(1 << 31), 1 << 31, 40)).astype(np.int32)
+        wanted = simd._plain_signature_lanes(signature, 3, n, filters, 5)
+        assert _signature_lanes(signature, 3, n, filters, 5) == wanted
+        # The last values of an array: nothing behind them may be read.
+        values = rng.integers(0, 4, n + 2).astype(np.int32)
+        assert _equal_lanes(values, 2, n, np.int32(3)) == simd._plain_equal_lanes(values, 2, n, 3)
+        lanes = int(rng.integers(0, 1 << simd.LANES))
+        given, twin = np.zeros(40, np.int32), np.zeros(40, np.int32)
+        end = simd._plain_append_lanes(signature, 3, lanes, twin, 2)
+        assert _append_lanes(signature, 3, lanes, given, 2) == end
+        assert np.array_equal(given[:end], twin[:end])
+        _copy_lanes(signature, 7, n, given, 0)
+        assert np.array_equal(given[:n], signature[7 : 7 + n])
+        if lanes:
+            assert _lowest_lane(lanes) == simd._plain_lowest_lane(lanes) == f"{lanes:b}"[::-1].index("1")
+
+
+def test_every_operation_equals_its_twin() -> None:
+    check_lanes(400)
+
+
+def test_a_signature_of_no_keywords_names_the_bit_every_message_has() -> None:
+    filters = np.zeros(simd.LANES, np.int32)
+    assert _signature_lanes(np.zeros(16, np.int32), 0, 16, filters, 0) == 0
+    filters[0] = 1
+    assert _signature_lanes(np.zeros(16, np.int32), 0, 16, filters, 0) == (1 << 16) - 1
+
+
+@pytest.mark.parametrize(
+    ("features", "is_checked", "level"),
+    [
+        ({"avx2", "avx512f", "avx512bw", "avx512vl", "avx512dq"}, False, "avx512"),
+        ({"avx2", "avx512f"}, False, "avx2"),
+        ({"neon"}, False, "plain"),
+        ({"avx2", "avx512f", "avx512bw", "avx512vl", "avx512dq"}, True, "plain"),
+    ],
+)
+def test_the_level_is_the_best_that_is_whole(features: set[str], is_checked: bool, level: str) -> None:
+    assert simd.level_of(features, is_checked) == level
+
+
+@pytest.mark.skipif(bool(os.environ.get("NUMBA_DISABLE_JIT")), reason="there are no levels without the compiler")
+@pytest.mark.skipif(bool(os.environ.get("NUMBA_BOUNDSCHECK")), reason="a checked run has one level")
+@pytest.mark.parametrize(("level", "features"), LEVELS)
+def test_a_lower_level_gives_the_same_answers(level: str, features: str) -> None:
+    if level == "avx2" and not binding.get_host_cpu_features().get("avx2"):
+        pytest.skip("this processor has no AVX2")
+    code = (
+        "from nearcast.kernels import simd\n"
+        f"assert simd.LEVEL == {level!r}, simd.LEVEL\n"
+        "from tests.unit.kernels.test_simd import check_lanes\n"
+        "check_lanes(200)\n"
+        "from tests.unit.indexes.frequency_grid.worlds import RandomWorld, built, expected, filed, found\n"
+        "for seed in range(8):\n"
+        "    world = RandomWorld(seed)\n"
+        "    store, batch = filed(world.clauses(400)), world.messages(60, 0.0)\n"
+        "    assert found(built(store), store, batch) == expected(store, batch), seed\n"
+    )
+    environment = {**os.environ, "NUMBA_CPU_FEATURES": features}
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert run.returncode == 0, run.stderr
