@@ -69,7 +69,7 @@ test-bounds: $(VENV)/.ready-dev ## kernels and indexes compiled with bounds chec
 
 .PHONY: soak
 soak: $(VENV)/.ready-dev ## the large counts: thousands of random worlds, every bench plan (long)
-	@NEARCAST_SOAK=1 $(PYTEST) tests/conformance $(T)
+	@NEARCAST_SOAK=1 $(PYTEST) tests/conformance tests/pipeline $(T)
 	@$(BIN)/nearcast bench run --all --size tiny
 
 .PHONY: bench

@@ -60,6 +60,10 @@ class PlanError(NearcastError):
     """A bench plan is unknown or not well formed."""
 
 
+class PipelineError(NearcastError):
+    """A setting of the pipeline is unknown or not usable, or its steps do not fit together."""
+
+
 class EnvironmentProblem(NearcastError):  # noqa: N818  # EnvironmentError is a built-in name
     """Something the machine must provide is missing (Java, an optional package).
 

@@ -1,4 +1,4 @@
-"""One real Spark session for every test that needs one."""
+"""One real Spark session for every test that needs one; a task may fail three times before its job does."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     try:
-        session = local_session("nearcast tests", "local[2]")
+        session = local_session("nearcast tests", "local[2,3]")
     except EnvironmentProblem as problem:
         pytest.skip(str(problem))
     yield session

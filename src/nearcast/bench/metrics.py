@@ -40,6 +40,10 @@ def p99_us_per_message(record: Record) -> float | None:
     return float(np.percentile(1e6 * record.chunk_seconds / record.chunk_messages, 99))
 
 
+def p50_batch_ms(record: Record) -> float | None:
+    return float(1e3 * np.median(record.chunk_seconds))
+
+
 def messages_per_second(record: Record) -> float | None:
     us = us_per_message(record)
     return 1e6 / us if us else None
@@ -102,6 +106,7 @@ _ALL = (
     Metric("median_us_per_message", "median µs per message", "median pass over the stream", "lower", median_us_per_message),
     Metric("spread_percent", "spread of passes, %", "slowest minus fastest pass, of the median", "lower", spread_percent),
     Metric("p99_us_per_message", "p99 chunk, µs per message", "99th percentile of all chunks", "lower", p99_us_per_message),
+    Metric("p50_batch_ms", "p50 of a batch, ms", "median over all chunks of all passes", "lower", p50_batch_ms),
     Metric("messages_per_second", "messages per second", "at the best time", "higher", messages_per_second),
     Metric(
         "candidates_per_message",

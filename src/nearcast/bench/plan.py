@@ -17,10 +17,11 @@ from nearcast.errors import PlanError
 
 SIZES = ("tiny", "small", "paper")
 # What a series of each kind of experiment names: an index of the registry, or a method that `kinds` knows.
-SUBJECTS = {"match": "index", "encode": "method"}
+SUBJECTS = {"match": "index", "encode": "method", "pipeline": "method"}
 DEFAULT_METRICS = {
     "match": ("us_per_message", "candidates_per_message", "nodes_per_message", "matches_per_message", "bytes_per_subscription"),
     "encode": ("us_per_message",),
+    "pipeline": ("messages_per_second", "us_per_message", "p50_batch_ms"),
 }
 DATA_FOLDER = "$NEARCAST_DATA"
 _COUNTS = ("n_subscriptions", "n_messages", "built_percent")

@@ -2,50 +2,205 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from nearcast.pipeline.listening import StreamNews
+    from nearcast.pipeline.settings_table import PipelineSettings
+
 app = typer.Typer(help="The data pipeline on Spark.", no_args_is_help=True)
+_File = Annotated[Path | None, typer.Option("--settings", help="TOML file of settings.")]
+_Set = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting; may be repeated.")]
 
 
 @app.callback()
 def pipeline() -> None:
-    """The data pipeline on Spark."""
+    """The data pipeline on Spark. `nearcast pipeline settings` lists what can be set."""
+
+
+@app.command()
+def prepare(file: _File = None, given: _Set = None) -> None:
+    """Clean raw messages, split texts, drop repeated ids, count words, keep a sample."""
+    from nearcast.cli.pipeline_tables import show_prepared
+    from nearcast.pipeline.prepare import prepare as run_prepare
+    from nearcast.pipeline.sources import read_messages
+
+    settings = _settings(file, given)
+    with _session(settings) as session:
+        show_prepared(run_prepare(session, read_messages(session, settings, is_stream=False), settings), settings)
+
+
+@app.command()
+def plan(
+    file: _File = None,
+    given: _Set = None,
+    plot: Annotated[Path | None, typer.Option(help="Picture of the expected loads (.png, .svg).")] = None,
+) -> None:
+    """Share the work out to shards: what each mechanism would cost, and the cheapest."""
+    from nearcast.cli.pipeline_tables import show_plan
+    from nearcast.pipeline.plan_plot import plot_estimates
+    from nearcast.pipeline.planning import make_plan
+    from nearcast.pipeline.sources import read_subscriptions
+
+    settings = _settings(file, given)
+    with _session(settings) as session:
+        version, made = make_plan(read_subscriptions(session, settings), settings, _say)
+    show_plan(version, made)
+    if plot is not None:
+        plot_estimates(made.others, plot)
+        typer.echo(str(plot))
+
+
+@app.command()
+def index(
+    file: _File = None,
+    given: _Set = None,
+    changes: Annotated[
+        Path | None,
+        typer.Option(help="Parquet file of changes (subscriptions with a column change: 1 or -1) instead of the whole table."),
+    ] = None,
+    pack: Annotated[bool, typer.Option("--pack", help="Only write the shards anew with their deltas in them.")] = False,
+) -> None:
+    """Build the shards of the plan, or publish changed subscriptions on top of them."""
+    from nearcast.cli.pipeline_tables import show_index
+    from nearcast.pipeline.changes import pack_deltas, publish_changes
+    from nearcast.pipeline.indexing import build_index
+    from nearcast.pipeline.sources import read_subscriptions
+
+    settings = _settings(file, given)
+    if changes is not None:
+        import pyarrow.parquet as pq
+
+        version = publish_changes(pq.read_table(changes), settings)
+        pack = len(version.deltas) >= settings.max_deltas
+    if changes is None or pack:
+        with _session(settings) as session:
+            if pack:
+                version = pack_deltas(session, settings)
+            else:
+                version = build_index(session, read_subscriptions(session, settings), settings, _say)
+    show_index(version)
+
+
+@app.command()
+def match(file: _File = None, given: _Set = None) -> None:
+    """Match the stream of messages; deliveries go to the sink, exactly once to Parquet and Delta."""
+    from nearcast.cli.pipeline_tables import show_status
+    from nearcast.pipeline.matching import start_match
+    from nearcast.pipeline.sources import read_messages
+    from nearcast.pipeline.status import stream_status
+
+    settings = _settings(file, given)
+    with _session(settings) as session, _progress(session, settings):
+        start_match(read_messages(session, settings, is_stream=True), settings).awaitTermination()
+    show_status(stream_status(settings))
+
+
+@app.command()
+def status(file: _File = None, given: _Set = None) -> None:
+    """Show the load of each shard over the last batches."""
+    from nearcast.cli.pipeline_tables import show_status
+    from nearcast.pipeline.status import stream_status
+
+    show_status(stream_status(_settings(file, given)))
+
+
+@app.command()
+def rebalance(
+    file: _File = None,
+    given: _Set = None,
+    shards: Annotated[
+        int | None, typer.Option(min=1, help="Number of shards from now on; as many as now if not given.")
+    ] = None,
+) -> None:
+    """Split the busiest shards, merge the idlest; a running stream takes it up with its next batch."""
+    from nearcast.cli.pipeline_tables import show_index
+    from nearcast.pipeline.rebalance import rebalance as run_rebalance
+
+    settings = _settings(file, given)
+    with _session(settings) as session:
+        show_index(run_rebalance(session, settings, shards, _say))
+
+
+@app.command("settings")
+def list_settings() -> None:
+    """List the settings with their defaults."""
+    from nearcast.cli.console import results
+    from nearcast.cli.pipeline_tables import settings_table
+
+    results().print(settings_table())
 
 
 @app.command()
 def run(
-    out: Annotated[Path, typer.Option(help="Folder for the index, the messages and the deliveries.")] = Path("output"),
+    out: Annotated[Path, typer.Option(help="Folder for everything the run writes.")] = Path("output"),
     master: Annotated[str, typer.Option(help="Spark master.")] = "local[*]",
     examples: Annotated[int, typer.Option(help="How many deliveries to tell in words.")] = 5,
 ) -> None:
-    """Run the bundled sample from end to end: index, match on Spark, deliveries into Parquet."""
-    from rich.console import Console
-    from rich.markup import escape
-
+    """Run the bundled sample from end to end: prepare, plan, index, match."""
+    from nearcast.cli.console import remarks
+    from nearcast.cli.pipeline_tables import news_line, show_sample
     from nearcast.pipeline.sample_run import run_sample
+    from nearcast.pipeline.settings_table import PipelineSettings
 
-    console = Console()
-    with console.status("preparing") as status:
+    console = remarks()
+    with console.status("preparing") as shown:
 
         def say(stage: str) -> None:
-            status.update(stage)
-            console.print(f"[dim]·[/dim] {stage}")
+            shown.update(stage)
+            console.print(f"· {stage}", style="dim", markup=False)
 
-        summary = run_sample(out, say, examples, master)
-    console.print(
-        f"\n[bold]{summary.deliveries:,} deliveries[/bold]: {summary.delivered_messages:,} of {summary.messages:,} messages "
-        f"reached {summary.reached_subscriptions:,} of {summary.subscriptions:,} subscriptions, in {summary.seconds:.1f} s.\n"
-    )
-    for example in summary.examples:
-        console.print(f"[green]“{escape(example.note)}”[/green] received, from {escape(example.place)}:")
-        console.print(f"   {escape(_shortened(example.text))}\n")
-    busiest = ", ".join(f"{name} ({count})" for name, count in summary.busiest)
-    console.print(f"Busiest subscriptions: {busiest}")
-    console.print(f"Deliveries: {summary.deliveries_folder} (Parquet: message_id, subscription_id)")
+        def hear(news: StreamNews) -> None:
+            console.print(news_line(news), style="dim", markup=False)
+
+        say("starting Spark")
+        with _session(PipelineSettings(work=str(out), master=master)) as session:
+            summary = run_sample(session, out, say, hear, examples)
+    show_sample(summary)
 
 
-def _shortened(text: str, longest: int = 200) -> str:
-    return text if len(text) <= longest else text[: longest - 1].rsplit(" ", 1)[0] + " …"
+def _settings(file: Path | None, given: list[str] | None) -> PipelineSettings:
+    from nearcast.cli.parameters import read_settings
+    from nearcast.pipeline.settings_table import read_pipeline_settings
+
+    overrides: dict[str, Any] = read_settings(given or ())
+    return read_pipeline_settings(file, overrides)
+
+
+@contextmanager
+def _session(settings: PipelineSettings) -> Iterator[SparkSession]:
+    """A session for one step; one that was there before stays."""
+    from nearcast.pipeline.session import has_session, open_session
+
+    is_ours = not has_session()
+    session = open_session("nearcast", settings.master, settings.spark)
+    try:
+        yield session
+    finally:
+        if is_ours:
+            session.stop()
+
+
+@contextmanager
+def _progress(session: SparkSession, settings: PipelineSettings) -> Iterator[None]:
+    """A line on standard error for every batch."""
+    from nearcast.cli.console import remarks
+    from nearcast.cli.pipeline_tables import news_line
+    from nearcast.pipeline.listening import listening
+
+    shown = remarks().status("waiting for messages")
+    with shown, listening(session, settings.stream, lambda news: shown.update(news_line(news))):
+        yield
+
+
+def _say(stage: str) -> None:
+    from nearcast.cli.console import remarks
+
+    remarks().print(f"· {stage}", style="dim", markup=False)

@@ -1,5 +1,11 @@
-"""The same engines inside Spark: functions from DataFrame to DataFrame around pure steps on Arrow batches.
+"""The same engines inside Spark: functions from DataFrame to DataFrame around pure steps on Arrow tables.
 
-`match_step` knows Arrow and nothing of Spark; `job` wires source, step and sink; `session` and `java` find what Spark
-needs. A worker opens a saved matcher by memory map, so that tasks on one host share its pages.
+    prepare   raw messages → clean table, quarantine, keyword statistics, sample of history      prepare, cleaning
+    plan      subscriptions + history → shard tree with its expected cost                        planning, tree_building
+    index     subscriptions → one folder of arrays per shard, published as a version             indexing, changes
+    match     stream of messages → deliveries, exactly once                                      matching, match_step, sinks
+
+Everything lives in one folder that driver and executors reach (`store`). What is written there never changes; small pointers
+say what is in force (`versions`, `index_version`) and what is still in use (`pins`). Executors keep copies on their own disks
+(`host_cache`). Steps know Arrow and nothing of Spark: `cleaning`, `routing`, `shard_folder`, `match_step`.
 """

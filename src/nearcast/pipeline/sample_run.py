@@ -1,22 +1,36 @@
-"""The bundled sample from end to end: index its subscriptions, match its messages on Spark, tell what came out."""
+"""The bundled sample from end to end: prepare, plan, index and match on Spark, then tell what came out."""
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from nearcast.engines.boolean import Matcher
-from nearcast.pipeline.job import match_files
-from nearcast.pipeline.session import local_session
+from nearcast.pipeline.indexing import build_index
+from nearcast.pipeline.listening import Hear, listening
+from nearcast.pipeline.matching import start_match
+from nearcast.pipeline.planning import make_plan
+from nearcast.pipeline.prepare import MESSAGES, QUARANTINE, prepare
+from nearcast.pipeline.settings_table import PipelineSettings
+from nearcast.pipeline.shard_plan import Estimate
+from nearcast.pipeline.sources import read_messages, read_subscriptions
+from nearcast.pipeline.stream_area import StreamArea
 from nearcast.workloads import sample_messages, sample_notes, sample_subscriptions
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 Say = Callable[[str], None]
+
+N_BATCHES = 4
+N_SHARDS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +44,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class SampleSummary:
-    """What a run of the sample did."""
+    """What a run of the sample did, and where its outputs are."""
 
     subscriptions: int
     messages: int
@@ -40,38 +54,74 @@ class SampleSummary:
     seconds: float
     busiest: list[tuple[str, int]]
     examples: list[Example]
-    deliveries_folder: Path
+    estimates: list[Estimate]
+    chosen: str
+    folders: dict[str, str]
 
 
-def run_sample(out: Path, say: Say, n_examples: int = 5, master: str = "local[*]") -> SampleSummary:
-    """Run every stage; `say` hears one line as each begins."""
+def run_sample(
+    session: SparkSession, out: Path, say: Say, hear: Hear = lambda news: None, n_examples: int = 5
+) -> SampleSummary:
+    """Run every step; `say` hears one line as each begins, `hear` every batch of the stream."""
     began = time.perf_counter()
-    out.mkdir(parents=True, exist_ok=True)
-    messages, subscriptions = sample_messages(), sample_subscriptions()
-    say(f"indexing {subscriptions.num_rows:,} subscriptions")
-    matcher = Matcher()
-    matcher.subscribe_table(subscriptions)
-    index_folder, deliveries_folder = out / "index", out / "deliveries"
-    matcher.save(index_folder)
-    messages_file = out / "messages.parquet"
-    # Small row groups, so that several tasks share the work.
-    pq.write_table(messages, messages_file, row_group_size=1000)
-    say("starting Spark")
-    session = local_session("nearcast sample", master)
-    say(f"matching {messages.num_rows:,} messages")
-    match_files(session, str(messages_file), str(index_folder.resolve()), "string", str(deliveries_folder))
-    deliveries = pq.read_table(deliveries_folder)
+    settings = _settings(out)
+    say("prepare: clean and split the texts, drop repeated ids, count words")
+    prepared = prepare(session, read_messages(session, settings, is_stream=False), settings)
+    subscriptions = read_subscriptions(session, settings)
+    say(f"plan: how to share {prepared.kept:,} messages out to {settings.shards} shards")
+    _, plan = make_plan(subscriptions, settings)
+    say(f"index: build the shards ({plan.mechanism} was cheapest)")
+    build_index(session, subscriptions, settings)
+    say("match: the messages as a stream, deliveries exactly once into Parquet")
+    _match(session, settings, hear)
+    deliveries = pq.read_table(out / StreamArea(settings.stream).deliveries)
     return SampleSummary(
-        subscriptions.num_rows,
-        messages.num_rows,
+        sample_subscriptions().num_rows,
+        prepared.read,
         deliveries.num_rows,
         len(deliveries["subscription_id"].unique()),
         len(deliveries["message_id"].unique()),
         time.perf_counter() - began,
         _busiest(deliveries),
-        _examples(deliveries, messages, n_examples),
-        deliveries_folder,
+        _examples(deliveries, sample_messages(), n_examples),
+        plan.others,
+        plan.mechanism,
+        _folders(settings),
     )
+
+
+def _settings(out: Path) -> PipelineSettings:
+    """The sample's tables as files below `out`, and the settings that read them; what an earlier run left is removed."""
+    for name in ("raw", "prepared", "plans", "index", "bases", "deltas", "routing", "subscriptions", "pins", "streams"):
+        shutil.rmtree(out / name, ignore_errors=True)
+    (out / "raw").mkdir(parents=True)
+    messages = sample_messages()
+    size = -(-messages.num_rows // N_BATCHES)
+    for number in range(N_BATCHES):
+        pq.write_table(messages.slice(number * size, size), out / "raw" / f"messages-{number}.parquet")
+    pq.write_table(sample_subscriptions(), out / "subscriptions.parquet")
+    return PipelineSettings(
+        work=str(out),
+        messages=str(out / "raw"),
+        messages_options={"maxFilesPerTrigger": 1},
+        subscriptions=str(out / "subscriptions.parquet"),
+        shards=N_SHARDS,
+    )
+
+
+def _match(session: SparkSession, settings: PipelineSettings, hear: Hear) -> None:
+    with listening(session, settings.stream, hear):
+        start_match(read_messages(session, settings, is_stream=True), settings).awaitTermination()
+
+
+def _folders(settings: PipelineSettings) -> dict[str, str]:
+    store = settings.store
+    return {
+        "deliveries": store.address(StreamArea(settings.stream).deliveries),
+        "clean messages": store.address(MESSAGES),
+        "quarantine": store.address(QUARANTINE),
+        "index": store.address("index"),
+    }
 
 
 def _busiest(deliveries: pa.Table, n: int = 3) -> list[tuple[str, int]]:

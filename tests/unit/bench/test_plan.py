@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nearcast.bench.encode_kind import METHODS
+from nearcast.bench import encode_kind, pipeline_kind
 from nearcast.bench.kinds import KINDS
 from nearcast.bench.plan import DEFAULT_METRICS, SIZES, SUBJECTS, Plan, list_plans, parse_plan, read_plan
 from nearcast.errors import PlanError
@@ -164,7 +164,8 @@ def test_every_shipped_plan_names_indexes_and_workloads_that_exist(name: str, mo
                 if plan.kind == "match":
                     create_index(series.subject, series.parameters)
                 else:
-                    assert series.subject in METHODS
+                    methods = encode_kind.METHODS if plan.kind == "encode" else pipeline_kind.METHODS
+                    assert series.subject in methods
 
 
 def test_a_point_may_take_another_workload_and_data_of_the_reader(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,6 +35,7 @@ range_high = 50.0
 [sizes.tiny]
 n_messages = 120
 repetitions = 3
+built_percent = 50
 chunk = 50
 [vary]
 parameter = "n_subscriptions"

@@ -1,0 +1,108 @@
+"""What the pipeline can be told: one table of settings, read from a TOML file and from `--set key=value`."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from nearcast.errors import PipelineError
+from nearcast.model.analysis import Analysis
+from nearcast.pipeline.store import Store
+
+MECHANISMS = ("hashing", "location", "keyword", "prefix", "spatial_first", "keyword_first")
+SPREADS = ("auto", "route", "everywhere")
+_CHOICES = {"mechanism": ("auto", *MECHANISMS), "spread": SPREADS, "space": ("lonlat", "plane")}
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineSettings:
+    """Every setting with its default; `help` of each stands in its metadata."""
+
+    work: str = field(
+        default="output", metadata={"help": "folder or address (hdfs://, s3://, gs://) of everything the pipeline writes"}
+    )
+    master: str = field(
+        default="local[*]",
+        metadata={"help": "Spark master, sc://host:port for Spark Connect, or '' for the session of spark-submit"},
+    )
+    spark: dict[str, Any] = field(default_factory=dict, metadata={"help": "further settings of the Spark session"})
+    space: str = field(default="lonlat", metadata={"help": "lonlat (degrees) or plane (any finite numbers)"})
+    stem: str = field(default="", metadata={"help": "language of the stemmer; '' = words stay whole"})
+    stop_words: str = field(default="", metadata={"help": "list of stop words dropped from texts; '' = none"})
+    messages: str = field(default="", metadata={"help": "where raw messages are; '' for formats without a path"})
+    messages_format: str = field(
+        default="parquet", metadata={"help": "parquet, json, csv, kafka, delta, or any format of Spark"}
+    )
+    messages_options: dict[str, Any] = field(default_factory=dict, metadata={"help": "options of the reader of messages"})
+    messages_schema: str = field(default="", metadata={"help": "schema of raw messages in DDL; needed by json, csv and kafka"})
+    columns: dict[str, Any] = field(
+        default_factory=dict, metadata={"help": "our name = theirs, for columns of messages that are called differently"}
+    )
+    subscriptions: str = field(default="", metadata={"help": "where the subscriptions are"})
+    subscriptions_format: str = field(default="parquet", metadata={"help": "format of the subscriptions"})
+    subscriptions_options: dict[str, Any] = field(
+        default_factory=dict, metadata={"help": "options of the reader of subscriptions"}
+    )
+    history_rows: int = field(default=20_000, metadata={"help": "messages kept as the sample of history"})
+    mechanism: str = field(default="auto", metadata={"help": "how work is shared out: auto, " + ", ".join(MECHANISMS)})
+    shards: int = field(default=1, metadata={"help": "number of shards"})
+    plan_rows: int = field(default=50_000, metadata={"help": "subscriptions sampled to make a plan"})
+    index: str = field(default="auto", metadata={"help": "index inside a shard; see nearcast indexes"})
+    index_parameters: dict[str, Any] = field(default_factory=dict, metadata={"help": "options of the index"})
+    keep_versions: int = field(default=2, metadata={"help": "index versions kept besides those that a batch pins"})
+    max_deltas: int = field(default=8, metadata={"help": "deltas after which shards are packed anew"})
+    shared_dir: str = field(
+        default="", metadata={"help": "folder on each host where executors keep shards; '' = a folder of the system's own"}
+    )
+    spread: str = field(
+        default="auto",
+        metadata={"help": "route (messages to shards), everywhere (all shards on each host), auto: whichever was faster"},
+    )
+    everywhere_bytes: int = field(default=8 << 30, metadata={"help": "largest index that is mapped on every host"})
+    sink_format: str = field(
+        default="parquet", metadata={"help": "parquet, delta (both exactly once), or any format of Spark (at least once)"}
+    )
+    sink: str = field(
+        default="", metadata={"help": "where deliveries go; '' = streams/<stream>/deliveries below the work folder"}
+    )
+    sink_options: dict[str, Any] = field(default_factory=dict, metadata={"help": "options of the writer of deliveries"})
+    trigger: str = field(default="available_now", metadata={"help": "available_now, or an interval such as '5 seconds'"})
+    stream: str = field(default="match", metadata={"help": "name of the stream: its checkpoint and its pins"})
+
+    def __post_init__(self) -> None:
+        for name, allowed in _CHOICES.items():
+            if getattr(self, name) not in allowed:
+                raise PipelineError(f"{name} = {getattr(self, name)!r} is unknown; give one of {', '.join(allowed)}")
+        for name in ("shards", "history_rows", "plan_rows", "keep_versions", "max_deltas"):
+            if getattr(self, name) < 1:
+                raise PipelineError(f"{name} = {getattr(self, name)} is too small; give at least 1")
+
+    @property
+    def store(self) -> Store:
+        return Store(self.work)
+
+    @property
+    def analysis(self) -> Analysis:
+        return Analysis(self.stem or None, self.stop_words or None)
+
+
+def read_pipeline_settings(file: Path | None, overrides: Mapping[str, Any]) -> PipelineSettings:
+    """The settings of a TOML file, with those given by hand on top."""
+    given: dict[str, Any] = {}
+    if file is not None:
+        try:
+            given = tomllib.loads(file.read_text(encoding="utf-8"))
+        except (OSError, tomllib.TOMLDecodeError) as error:
+            raise PipelineError(f"the settings file {str(file)!r} cannot be read: {error}") from None
+    given = {**given, **overrides}
+    known = {setting.name: setting for setting in fields(PipelineSettings)}
+    for name, value in given.items():
+        if name not in known:
+            raise PipelineError(f"there is no pipeline setting {name!r}; there are {', '.join(known)}")
+        expected = type(getattr(PipelineSettings(), name))
+        if type(value) is not expected:
+            raise PipelineError(f"{name} = {value!r} is of type {type(value).__name__}; expected {expected.__name__}")
+    return PipelineSettings(**given)

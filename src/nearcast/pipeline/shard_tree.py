@@ -1,0 +1,93 @@
+"""A shard tree: where subscriptions live and messages go. Inner nodes part by space, by words or by id; leaves are shards.
+
+The six mechanisms are six shapes of such a tree of one or two levels:
+
+    hashing        ids            keyword        words (all of a clause)       spatial_first   space, then words
+    location       space          prefix         words (the rarest of it)      keyword_first   words, then space
+
+A clause goes to every child it may concern, a message to every child it may meet; a clause that a message satisfies has a
+common leaf with it.
+
+Paper: Wang et al. 2017 (Skype), distributed version: §5, distribution mechanisms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+N_ID_BUCKETS = 1024
+N_WORD_BUCKETS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """A leaf."""
+
+    number: int
+
+
+@dataclass(slots=True)
+class SpaceNode:
+    """Tile `t` holds x0 < x <= x1, y0 < y <= y1 and leads to `children[tile_child[t]]`; the tiles cover the plane."""
+
+    tiles: NDArray[np.float64]  # float64[4, n_tiles]; infinite at the edge
+    tile_child: NDArray[np.int32]
+    children: list[Node] = field(default_factory=list)
+
+    def meets(self, boxes: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Which children each closed box meets: bool[n_boxes, n_children]. A point meets one tile."""
+        found = np.zeros((boxes.shape[1], len(self.children)), bool)
+        for tile, child in enumerate(self.tile_child.tolist()):
+            x0, y0, x1, y1 = self.tiles[:, tile]
+            found[:, child] |= (boxes[2] > x0) & (boxes[0] <= x1) & (boxes[3] > y0) & (boxes[1] <= y1)
+        return found
+
+
+@dataclass(slots=True)
+class WordNode:
+    """A word leads to `children[child_of_word[word]]`; words unknown when the plan was made go by a hash."""
+
+    takes_all_words: bool
+    """Whether a clause is filed under all of its words or under its rarest."""
+    child_of_word: NDArray[np.int32]
+    bucket_child: NDArray[np.int32]
+    children: list[Node] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class IdNode:
+    """A subscription goes by a hash of its id; a message concerns every child."""
+
+    bucket_child: NDArray[np.int32]
+    children: list[Node] = field(default_factory=list)
+
+
+Node = Shard | SpaceNode | WordNode | IdNode
+
+
+def inner_nodes(root: Node) -> Iterator[SpaceNode | WordNode | IdNode]:
+    """Every node with children, a parent before its children."""
+    if not isinstance(root, Shard):
+        yield root
+        for child in root.children:
+            yield from inner_nodes(child)
+
+
+def word_nodes(root: Node) -> list[WordNode]:
+    """The nodes that part by words, numbered by their place in this list."""
+    return [node for node in inner_nodes(root) if isinstance(node, WordNode)]
+
+
+def shards_of(root: Node) -> list[int]:
+    """The numbers of all leaves, sorted."""
+    leaves = [child.number for node in inner_nodes(root) for child in node.children if isinstance(child, Shard)]
+    return [root.number] if isinstance(root, Shard) else sorted(leaves)
+
+
+def whole_plane() -> NDArray[np.float64]:
+    """One tile with everything."""
+    return np.array([[-np.inf], [-np.inf], [np.inf], [np.inf]])

@@ -1,0 +1,88 @@
+"""How a stream is doing: the work of each shard over its last batches, from the counts every batch leaves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nearcast.errors import PipelineError
+from nearcast.pipeline.index_version import IndexVersion, current_index
+from nearcast.pipeline.match_step import ShardWork
+from nearcast.pipeline.settings_table import PipelineSettings
+from nearcast.pipeline.shard_plan import open_plan
+from nearcast.pipeline.stream_area import StreamArea
+
+
+@dataclass(frozen=True, slots=True)
+class BatchFacts:
+    """One batch as it was counted."""
+
+    batch: int
+    version: int
+    plan: int
+    mode: str
+    read: int
+    quarantined: int
+    deliveries: int
+    work: dict[int, ShardWork]
+    began: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class StreamStatus:
+    """The version in force and the last batches; `work` adds up those that ran on the plan in force."""
+
+    version: IndexVersion
+    mechanism: str
+    batches: list[BatchFacts]
+    work: dict[int, ShardWork]
+
+    @property
+    def messages(self) -> int:
+        return sum(batch.read for batch in self.batches)
+
+    @property
+    def messages_per_second(self) -> float:
+        seconds = sum(batch.seconds for batch in self.batches)
+        return self.messages / seconds if seconds else 0.0
+
+    @property
+    def balance(self) -> float:
+        """Mean load over the largest; 1 = even."""
+        loads = [load_of(self.work.get(shard)) for shard in range(self.version.n_shards)]
+        return sum(loads) / len(loads) / max(loads) if max(loads, default=0.0) else 1.0
+
+
+def load_of(work: ShardWork | None) -> float:
+    """The load of a shard in seconds."""
+    return 0.0 if work is None else work.seconds
+
+
+def read_batches(settings: PipelineSettings, last: int | None = None) -> list[BatchFacts]:
+    """The counts of the last batches of the stream, oldest first."""
+    store, area = settings.store, StreamArea(settings.stream)
+    names = store.names(area.batches)
+    found = []
+    for name in names[-last:] if last else names:
+        facts = store.read_json(f"{area.batches}/{name}")
+        facts["work"] = {int(shard): ShardWork(**work) for shard, work in facts["work"].items()}
+        found.append(BatchFacts(**facts))
+    return found
+
+
+def stream_status(settings: PipelineSettings, last: int = 100) -> StreamStatus:
+    """The state of the stream over its last batches."""
+    version = current_index(settings.store)
+    batches = read_batches(settings, last)
+    if not batches:
+        area = StreamArea(settings.stream)
+        raise PipelineError(
+            f"the stream {settings.stream!r} has no batches in {settings.store.address(area.batches)!r}; "
+            "run first: nearcast pipeline match"
+        )
+    work: dict[int, ShardWork] = {}
+    for batch in batches:
+        if batch.plan == version.plan:
+            for shard, done in batch.work.items():
+                work.setdefault(shard, ShardWork()).add(done)
+    return StreamStatus(version, open_plan(settings.store, version.plan).mechanism, batches, work)

@@ -1,0 +1,98 @@
+"""The verbs of the command line, one after the other, and the bundled sample from end to end."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+import nearcast as nc
+from nearcast.cli.main import app
+from nearcast.cli.pipeline_tables import show_sample
+from nearcast.pipeline.listening import StreamNews
+from nearcast.pipeline.sample_run import N_BATCHES, run_sample
+from nearcast.pipeline.stream_area import StreamArea
+from nearcast.testing.small_pipelines import make_messages, make_subscriptions
+from nearcast.workloads import sample_messages, sample_subscriptions
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+
+
+def pairs(table: pa.Table) -> list[tuple[object, object]]:
+    return sorted(zip(table["message_id"].to_pylist(), table["subscription_id"].to_pylist(), strict=True))
+
+
+def test_the_bundled_sample_gives_the_deliveries_of_one_process(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stages: list[str] = []
+    news: list[StreamNews] = []
+    summary = run_sample(spark, tmp_path, stages.append, news.append, n_examples=3)
+    matcher = nc.Matcher()
+    matcher.subscribe_table(sample_subscriptions())
+    expected = matcher.match_table(sample_messages().select(["id", "text", "x", "y"]))
+    assert pairs(pq.read_table(summary.folders["deliveries"])) == pairs(expected)
+    assert summary.deliveries == expected.num_rows > 1000
+    assert len(summary.examples) == 3
+    assert [stage.split(":")[0] for stage in stages] == ["prepare", "plan", "index", "match"]
+    assert sum(one.rows for one in news) == sample_messages().num_rows
+    assert len(news) == N_BATCHES
+    show_sample(summary)
+    told = capsys.readouterr().out
+    assert summary.examples[0].note in told
+    assert f"→ {summary.chosen}" in told
+
+
+def test_every_verb_does_its_step_and_says_what_it_did(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "raw").mkdir()
+    messages = make_messages(300, 1)
+    pq.write_table(messages.slice(0, 200), tmp_path / "raw" / "0.parquet")
+    subscriptions = make_subscriptions(120, 2)
+    pq.write_table(subscriptions, tmp_path / "subscriptions.parquet")
+    settings = tmp_path / "pipeline.toml"
+    settings.write_text(
+        f'work = "{tmp_path}/work"\nshared_dir = "{tmp_path}/host"\nmessages = "{tmp_path}/raw"\nspace = "plane"\nshards = 3\n'
+        f'subscriptions = "{tmp_path}/subscriptions.parquet"\nmaster = "local[2]"\nmax_deltas = 2\n'
+    )
+
+    def say(*words: str) -> str:
+        outcome = CliRunner().invoke(app, ["pipeline", *words])
+        assert outcome.exit_code == 0, outcome.output
+        return str(outcome.output)
+
+    told = ("--settings", str(settings))
+    assert "200 messages kept" in say("prepare", *told)
+    plot = tmp_path / "plan.svg"
+    assert "keyword_first" in say("plan", *told, "--plot", str(plot))
+    assert "shards per message" in plot.read_text()
+    assert "plan 2: 3 shards by location" in say("plan", *told, "--set", "mechanism=location")
+    assert "index version 1 in force" in say("index", *told)
+    assert "200 messages" in say("match", *told)
+    changed = make_subscriptions(30, 5, first_id=100)
+    rows = changed.append_column("change", pa.array([1] * 30, pa.int8()))
+    pq.write_table(rows, tmp_path / "changes.parquet")
+    assert "1 deltas" in say("index", *told, "--changes", str(tmp_path / "changes.parquet"))
+    # The second delta is one too many: the shards are packed.
+    assert "0 deltas" in say("index", *told, "--changes", str(tmp_path / "changes.parquet"))
+    pq.write_table(messages.slice(200), tmp_path / "raw" / "1.parquet")
+    assert "2 batches up to 1: 300 messages" in say("match", *told)
+    assert "location, balance" in say("status", *told)
+    assert "is split" in say("rebalance", *told, "--shards", "4")
+    assert "history_rows" in say("settings")
+    matcher = nc.Matcher(space="plane")
+    matcher.subscribe_table(subscriptions)
+    expected = pairs(matcher.match_table(messages.slice(0, 200)))
+    matcher.subscribe_table(changed)
+    expected += pairs(matcher.match_table(messages.slice(200)))
+    delivered = pq.read_table(tmp_path / "work" / StreamArea("match").deliveries)
+    assert pairs(delivered) == sorted(expected)
+    statistics = json.loads((tmp_path / "work" / "prepared" / "statistics.json").read_text())
+    assert statistics["kept"] == 200
