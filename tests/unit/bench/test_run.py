@@ -173,8 +173,8 @@ def test_a_second_run_replaces_the_first_and_a_failed_one_does_not(
 class Forgetful(Matcher):
     """Loses its last delivery of every table that has some; the reference does not."""
 
-    def match_table(self, table: pa.Table) -> pa.Table:
-        deliveries = super().match_table(table)
+    def match_table(self, table: pa.Table, threads: int | None = 1) -> pa.Table:
+        deliveries = super().match_table(table, threads)
         return deliveries if self.stats()["index"] == "scan" else deliveries.slice(0, max(0, deliveries.num_rows - 1))
 
 
