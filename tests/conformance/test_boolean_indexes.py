@@ -44,7 +44,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
 }
 
 
-WORLDS_OF_A_PART = 250
+WORLDS_OF_A_PART = 100
 
 
 @dataclass(frozen=True)
@@ -69,11 +69,13 @@ class Variant:
 ALL_VARIANTS = [Variant(name, parameters) for name in nc.indexes() for parameters in VARIANTS.get(name, [{}])]
 
 
-# The named cases take minutes where kernels are interpreted or bounds-checked: there each index goes through them with its
-# first variant only. Random worlds and histories are for every variant in every mode.
-NAMED_VARIANTS = (
-    ALL_VARIANTS if current_budget().has_all_cases else [Variant(name, VARIANTS.get(name, [{}])[0]) for name in nc.indexes()]
-)
+# The named cases are many: in a usual run each index goes through them as it is by default, and where kernels are compiled once
+# more with parameters that make small worlds deep. Random worlds and histories are for every variant in every mode.
+NAMED_VARIANTS = [
+    Variant(name, parameters)
+    for name in nc.indexes()
+    for parameters in VARIANTS.get(name, [{}])[: current_budget().named_variants]
+]
 
 
 @pytest.fixture(params=NAMED_VARIANTS, ids=str)
@@ -111,16 +113,19 @@ def test_a_random_history_gives_the_answers_of_the_oracle(variant: Variant, budg
     run_state_machine_as_test(boolean_history(variant.make_matcher), settings=limits)
 
 
-@pytest.mark.skipif(current_budget().is_soak, reason="a soak lives through more worlds, with all variants side by side")
+@pytest.mark.skipif(current_budget().is_soak, reason="a soak lives through more worlds, with all indexes side by side")
 def test_random_worlds_give_the_answers_of_the_oracle(variant: Variant, budget: Budget) -> None:
     # Every variant lives through other worlds: together those of an index are as many as the budget says.
     run_random_worlds(variant.make_matcher, variant.share(budget.worlds, budget), seed=ALL_VARIANTS.index(variant))
 
 
-@pytest.mark.skipif(not current_budget().is_soak, reason="takes hours; NEARCAST_SOAK=1 asks for it")
-@pytest.mark.parametrize("first", range(0, SOAK.worlds, WORLDS_OF_A_PART))
-def test_all_variants_live_through_the_worlds_of_a_soak(first: int) -> None:
-    run_random_worlds([variant.make_matcher for variant in ALL_VARIANTS], WORLDS_OF_A_PART, first=first)
+@pytest.mark.skipif(not current_budget().is_soak, reason="takes long; NEARCAST_SOAK=1 asks for it")
+@pytest.mark.parametrize("part", range(SOAK.worlds // WORLDS_OF_A_PART))
+def test_all_indexes_live_through_the_worlds_of_a_soak(part: int) -> None:
+    # The variants of an index take the parts in turn.
+    variants = [[variant for variant in ALL_VARIANTS if variant.index == name] for name in nc.indexes()]
+    makers = [own[part % len(own)].make_matcher for own in variants]
+    run_random_worlds(makers, WORLDS_OF_A_PART, first=part * WORLDS_OF_A_PART)
 
 
 def test_answers_are_right_when_every_output_starts_too_small(variant: Variant, monkeypatch: pytest.MonkeyPatch) -> None:
