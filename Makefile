@@ -9,6 +9,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 # Tests that share a Spark session stay in one process.
 PYTEST := $(BIN)/python -m pytest -q -n auto --dist loadgroup
+# What is saved is flushed to disk file by file; the many small worlds of these tests are saved in memory where there is some.
+IN_MEMORY := $(shell test -w /dev/shm && echo TMPDIR=/dev/shm)
 # One size for every run: tests are the same on each machine.
 export PYTHONHASHSEED := 0
 
@@ -58,18 +60,19 @@ test-unit: $(VENV)/.ready-dev ## all tests, compiled, with the Spark slice
 .PHONY: test-nojit
 test-nojit: $(VENV)/.ready-dev ## kernels and indexes interpreted, with coverage
 	@rm -f .coverage .coverage.*
-	@NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -q -n auto $(if $(T),$(T),tests/unit/kernels tests/unit/columns tests/unit/indexes tests/unit/engines tests/unit/workloads tests/conformance)
+	@NUMBA_DISABLE_JIT=1 $(IN_MEMORY) $(BIN)/coverage run -m pytest -q -n auto $(if $(T),$(T),tests/unit/kernels tests/unit/columns tests/unit/indexes tests/unit/engines tests/unit/workloads tests/conformance)
 	@$(BIN)/coverage combine -q
 	@$(BIN)/coverage report --skip-covered --fail-under=100
 
 .PHONY: test-bounds
 test-bounds: $(VENV)/.ready-dev ## kernels and indexes compiled with bounds checks
 	@NUMBA_BOUNDSCHECK=1 $(BIN)/nearcast warm
-	@NUMBA_BOUNDSCHECK=1 $(PYTEST) $(if $(T),$(T),tests/unit/kernels tests/unit/columns tests/unit/indexes tests/unit/engines tests/conformance)
+	@NUMBA_BOUNDSCHECK=1 $(IN_MEMORY) $(PYTEST) $(if $(T),$(T),tests/unit/kernels tests/unit/columns tests/unit/indexes tests/unit/engines tests/conformance)
 
 .PHONY: soak
 soak: $(VENV)/.ready-dev ## the large counts: thousands of random worlds, every bench plan (long)
-	@NEARCAST_SOAK=1 $(PYTEST) tests/conformance tests/pipeline $(T)
+	@NEARCAST_SOAK=1 $(IN_MEMORY) $(PYTEST) tests/conformance $(T)
+	@NEARCAST_SOAK=1 $(PYTEST) tests/pipeline
 	@$(BIN)/nearcast bench run --all --size tiny
 
 .PHONY: bench

@@ -114,8 +114,14 @@ class Matcher:
             self.report = MatchReport()
 
     def settle(self) -> None:
-        """Wait until no merge of the index is under way in the background."""
-        self._merge.wait()
+        """Wait until the index is in shape: for the merge under way, and for another one as long as it wants one."""
+        while True:
+            self._merge.wait()
+            with self._lock.writing():
+                self._merge_beside()
+                # A merge ends with the lock that is held here, so one that was just started is still running.
+                if not self._merge.is_running:
+                    return
 
     def _file(self, read: ReadSubscriptions) -> None:
         plain_rows = read.plain.row if read.plain is not None else np.empty(0, np.int64)
