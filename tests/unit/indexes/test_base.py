@@ -108,3 +108,12 @@ def test_new_clauses_wait_in_a_buffer_until_a_rebuild(messages: MessageBatch) ->
     index.insert(store, store.add(batch(range(40, 80))))
     assert index.stats()["buffered"] == 0
     assert sorted(index.match(store, messages).clause[:78].tolist()) == [i for i in range(80) if i not in (3, 39)]
+
+
+def test_an_index_without_merges_wants_none() -> None:
+    store, index = ClauseStore(), Scan(Scan.parameters_class())
+    assert not index.wants_merge
+    with pytest.raises(NotImplementedError, match="scan is always in shape"):
+        index.begin_merge(store)
+    with pytest.raises(NotImplementedError, match="scan is always in shape"):
+        index.finish_merge(store, None)
