@@ -129,6 +129,26 @@ def _stays_within(curves: Curves, argument: tuple[Any, ...]) -> Judgement:
     return _levelled(max(ratios) / factor, 1.0, _NEARLY, reason)
 
 
+def _stays_flat(curves: Curves, argument: tuple[Any, ...]) -> Judgement:
+    """From the lowest point to the highest by no more than a factor."""
+    name, factor = argument
+    values = list(curves[name].values())
+    spread = max(values) / min(values)
+    return _levelled(spread / factor, 1.0, _NEARLY, f"{name} varies by a factor of {spread:.2f}; expected at most {factor:.3g}")
+
+
+def _near_best(curves: Curves, argument: tuple[Any, ...]) -> Judgement:
+    """At one x, no more than so many times the lowest point."""
+    name, x, factor = argument
+    values = curves[name]
+    if x not in values:
+        return Judgement("not judged", f"nothing was measured at {x}")
+    best = min(values, key=lambda at: values[at])
+    ratio = values[x] / values[best]
+    reason = f"{name} at {x} is {ratio:.2f} times its best, at {best}; expected at most {factor:.3g}"
+    return _levelled(ratio / factor, 1.0, _NEARLY, reason)
+
+
 def _at_most(curves: Curves, argument: tuple[Any, ...]) -> Judgement:
     """Nowhere above a bound."""
     worst = max(curves[argument[0]].values())
@@ -148,6 +168,8 @@ _RULES: dict[str, Callable[[Curves, tuple[Any, ...]], Judgement]] = {
     "grows_slower": _grows_slower,
     "grows_at_most_linearly": _grows_at_most_linearly,
     "stays_within": _stays_within,
+    "stays_flat": _stays_flat,
+    "near_best": _near_best,
     "at_most": _at_most,
     "about": _about,
 }
@@ -156,6 +178,8 @@ _SHAPES: dict[str, tuple[Any, ...]] = {
     "grows_slower": (str, str),
     "grows_at_most_linearly": (str,),
     "stays_within": (str, (int, float), str, str),
+    "stays_flat": (str, (int, float)),
+    "near_best": (str, (int, float), (int, float)),
     "at_most": (str, (int, float)),
     "about": (str, (int, float)),
 }

@@ -58,6 +58,18 @@ def test_stays_within_compares_with_the_better_one(value: float, verdict: Verdic
     assert judgement.reason.startswith(f"a is 1.00 to {value / 2:.2f} times")
 
 
+@pytest.mark.parametrize(("value", "verdict"), [(1.25, "reproduced"), (1.5, "same trend"), (2.0, "not reproduced")])
+def test_stays_flat_compares_the_highest_with_the_lowest(value: float, verdict: Verdict) -> None:
+    assert judged("stays_flat", ("a", 1.3), {"a": {1: 1.1, 2: 1.0, 3: value}}).verdict == verdict
+
+
+@pytest.mark.parametrize(("value", "verdict"), [(1.1, "reproduced"), (1.4, "same trend"), (2.0, "not reproduced")])
+def test_near_best_looks_at_one_point(value: float, verdict: Verdict) -> None:
+    curves = {"a": {100: 1.0, 200: value, 400: 9.0}}
+    assert judged("near_best", ("a", 200, 1.2), curves).verdict == verdict
+    assert judged("near_best", ("a", 300, 1.2), curves).verdict == "not judged"
+
+
 @pytest.mark.parametrize(("value", "verdict"), [(0.5, "reproduced"), (0.9, "same trend"), (1.1, "not reproduced")])
 def test_at_most_is_a_bound_on_the_worst_point(value: float, verdict: Verdict) -> None:
     assert judged("at_most", ("a", 0.5), {"a": {1: 0.1, 2: value}}).verdict == verdict
