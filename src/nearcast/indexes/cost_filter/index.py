@@ -25,14 +25,15 @@ from nearcast.indexes.cost_filter.costs import (
 )
 from nearcast.indexes.cost_filter.layout import FRAME_FIELDS, WINDOW_FIELDS, CostArrays, HybridScratch
 from nearcast.indexes.cost_filter.match import count_items, match_messages
+from nearcast.indexes.option_checks import check_choice, check_range
 from nearcast.indexes.pivot_quadtree.assemble import build_quadtree
 from nearcast.indexes.pivot_quadtree.explain import explain_quadtree
 from nearcast.indexes.pivot_quadtree.growing import Growth
-from nearcast.indexes.pivot_quadtree.index import LEAVES, MX_CIF, check_range, message_cells, quadtree_stats, search_room
+from nearcast.indexes.pivot_quadtree.index import LEAVES, MX_CIF, message_cells, quadtree_stats, search_room
 from nearcast.indexes.pivot_quadtree.layout import MessageCells, QuadtreeArrays
 from nearcast.indexes.region_trie.build import build_trie
 from nearcast.indexes.region_trie.explain import explain_trie
-from nearcast.indexes.region_trie.index import NO_CLAUSES, check_choice, prefixed, walk_stack
+from nearcast.indexes.region_trie.index import NO_CLAUSES, prefixed, walk_stack
 from nearcast.indexes.region_trie.layout import BY_COST, FiledArrays, RankedMessages, TrieArrays
 from nearcast.indexes.region_trie.match import match_messages as match_by_trie
 from nearcast.indexes.region_trie.order import FREQUENT_FIRST, KEYWORD_ORDERS, rank_messages

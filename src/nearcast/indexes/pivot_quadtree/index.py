@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
-from nearcast.errors import IndexParameterError
 from nearcast.indexes.base import Matches, Parameters, Stamps, collect
 from nearcast.indexes.buffered import BufferedIndex
+from nearcast.indexes.option_checks import check_choice, check_range
 from nearcast.indexes.pivot_quadtree.assemble import build_quadtree
 from nearcast.indexes.pivot_quadtree.columns import cells_of
 from nearcast.indexes.pivot_quadtree.explain import explain_quadtree
@@ -21,7 +21,7 @@ from nearcast.indexes.pivot_quadtree.growing import Growth
 from nearcast.indexes.pivot_quadtree.layout import MessageCells, QuadtreeArrays
 from nearcast.indexes.pivot_quadtree.match import match_messages
 from nearcast.indexes.region_trie.build import build_trie
-from nearcast.indexes.region_trie.index import NO_CLAUSES, check_choice, prefixed
+from nearcast.indexes.region_trie.index import NO_CLAUSES, prefixed
 from nearcast.indexes.region_trie.layout import FiledArrays
 from nearcast.indexes.region_trie.order import FREQUENT_FIRST, rank_messages
 
@@ -119,9 +119,3 @@ def quadtree_stats(tree: QuadtreeArrays, n_clauses: int) -> dict[str, int | floa
         "copies": max(1.0, len(tree.item) / max(1, n_clauses)),
         "words_per_node": (len(tree.cover) + len(tree.other)) / n_nodes,
     }
-
-
-def check_range(name: str, given: int, low: int, high: int) -> None:
-    """IndexParameterError unless the value lies between the two."""
-    if not low <= given <= high:
-        raise IndexParameterError(f"{name}={given!r} is not possible; expected {low} to {high}")

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
-from nearcast.errors import IndexParameterError
 from nearcast.indexes.base import Matches, Parameters, Stamps, collect
 from nearcast.indexes.buffered import BufferedIndex
+from nearcast.indexes.option_checks import check_choice
 from nearcast.indexes.region_trie.build import build_trie
 from nearcast.indexes.region_trie.explain import explain_trie
 from nearcast.indexes.region_trie.layout import BY_CHILDREN, BY_COST, BY_KEYWORDS, FiledArrays, RankedMessages, TrieArrays
@@ -100,9 +100,3 @@ def walk_stack(trie: TrieArrays, ranked: RankedMessages) -> NDArray[np.int32]:
 def prefixed(name: str, layout: Any) -> dict[str, NDArray[Any]]:
     """The arrays of a layout as they are saved."""
     return {f"{name}_{field}": array for field, array in layout._asdict().items()}
-
-
-def check_choice(name: str, given: str, expected: tuple[str, ...]) -> None:
-    """IndexParameterError unless the value is one of those."""
-    if given not in expected:
-        raise IndexParameterError(f"{name}={given!r} is unknown; expected one of {', '.join(map(repr, expected))}")

@@ -13,12 +13,13 @@ from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.indexes.base import Matches, Parameters, Stamps, collect
 from nearcast.indexes.buffered import BufferedIndex
+from nearcast.indexes.option_checks import check_choice, check_range
 from nearcast.indexes.pivot_quadtree.columns import cells_of
 from nearcast.indexes.pivot_quadtree.growing import Growth
-from nearcast.indexes.pivot_quadtree.index import LEAVES, MX_CIF, check_range
+from nearcast.indexes.pivot_quadtree.index import LEAVES, MX_CIF
 from nearcast.indexes.pivot_quadtree.layout import MessageCells
 from nearcast.indexes.region_trie.build import build_trie
-from nearcast.indexes.region_trie.index import NO_CLAUSES, check_choice, prefixed, walk_stack
+from nearcast.indexes.region_trie.index import NO_CLAUSES, prefixed, walk_stack
 from nearcast.indexes.region_trie.layout import FiledArrays, TrieArrays
 from nearcast.indexes.region_trie.order import FREQUENT_FIRST, KEYWORD_ORDERS, rank_messages
 from nearcast.indexes.trie_quadtree.build import build_forest

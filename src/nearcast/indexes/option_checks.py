@@ -1,0 +1,17 @@
+"""Checks of the options of an index: the error says what was given and what was expected."""
+
+from __future__ import annotations
+
+from nearcast.errors import IndexParameterError
+
+
+def check_choice(name: str, given: str, expected: tuple[str, ...]) -> None:
+    """IndexParameterError unless the value is one of those."""
+    if given not in expected:
+        raise IndexParameterError(f"{name}={given!r} is unknown; expected one of {', '.join(map(repr, expected))}")
+
+
+def check_range(name: str, given: int, low: int, high: int) -> None:
+    """IndexParameterError unless the value lies between the two."""
+    if not low <= given <= high:
+        raise IndexParameterError(f"{name}={given!r} is not possible; expected {low} to {high}")
