@@ -155,6 +155,14 @@ class ClauseStore:
         self.n_subscriptions -= len(owners)
         return slots
 
+    def spans(self, owners: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The first clause of each subscription and how many follow it; 0 of those that are not subscribed (or negative)."""
+        first, count = np.zeros(len(owners), np.int32), np.zeros(len(owners), np.int32)
+        is_known = (owners >= 0) & (owners < self._n_clauses.n)
+        first[is_known] = self._first_clause.used[owners[is_known]]
+        count[is_known] = self._n_clauses.used[owners[is_known]]
+        return first, count
+
     def slots_of(self, owner: int) -> range:
         """The clauses of one subscription; empty if it is not subscribed."""
         if not 0 <= owner < self._n_clauses.n:

@@ -48,6 +48,13 @@ class ShapeStore:
         self._ring_first.extend(self._vertex_first.n - 1)
         return len(self) - 1
 
+    def move_circle(self, shape: int, circle: Circle) -> None:
+        """Put a circle in the place of a circle."""
+        centre = self._vertex_first.used[self._ring_first.used[shape]]
+        self._x.used[centre], self._y.used[centre] = circle.x, circle.y
+        self._radius.used[shape] = circle.radius
+        self._regions.pop(shape, None)
+
     def _add_ring(self, ring: Sequence[tuple[float, float]], is_hole: bool) -> None:
         vertices = np.asarray(ring, np.float64)
         self._x.extend(np.ascontiguousarray(vertices[:, 0]))

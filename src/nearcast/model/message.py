@@ -107,13 +107,15 @@ def _read_location(location: object, owner: str) -> tuple[float, float] | Box:
 
 
 def _read_time(given: float | datetime | None, name: str, owner: str) -> float | None:
-    if given is None:
-        return None
+    return None if given is None else read_time(given, f"{name} of {owner}")
+
+
+def read_time(given: float | datetime, what: str) -> float:
+    """Seconds since 1970; `what` names it in the error."""
     if isinstance(given, datetime):
         if given.utcoffset() is None:
             raise MessageError(
-                f"{name} of {owner} is {given!r} without a time zone; "
-                "expected seconds since 1970 or an aware datetime (add tzinfo)"
+                f"{what} is {given!r} without a time zone; expected seconds since 1970 or an aware datetime (add tzinfo)"
             )
         return given.timestamp()
-    return finite_number(given, f"{name} of {owner}", MessageError)
+    return finite_number(given, what, MessageError)

@@ -1,0 +1,138 @@
+"""Messages that stay for a while, in slots that are used again: a heap of what expires next, their keywords, tests on them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from nearcast.kernels.boxes import meets
+from nearcast.kernels.chunks import chunk_room, give_back, take_chunk
+from nearcast.kernels.compile import inline_kernel, kernel
+
+
+class LiveArrays(NamedTuple):
+    """Message at slot `m`: a closed box (a point: x0 == x1, y0 == y1), sorted distinct keywords, the time it expires at.
+
+    Its keywords are `keyword[keyword_first[m]:keyword_first[m] + n_keywords[m]]`. Slots that are not alive hold nothing; one
+    that died is used again only after every index has forgotten it.
+    """
+
+    keyword_first: np.ndarray  # int64[capacity]
+    n_keywords: np.ndarray  # int32[capacity]
+    keyword: np.ndarray  # int32[]
+    x0: np.ndarray  # float64[capacity]
+    y0: np.ndarray  # float64[capacity]
+    x1: np.ndarray  # float64[capacity]
+    y1: np.ndarray  # float64[capacity]
+    expires: np.ndarray  # float64[capacity]; inf = never
+    is_alive: np.ndarray  # uint8[capacity]
+
+
+class PairOutput(NamedTuple):
+    """Where a kernel that looks for the messages of clauses writes what it finds, and counts its work."""
+
+    clause: np.ndarray  # int32[room]
+    message: np.ndarray  # int32[room]
+    counters: np.ndarray  # int64[2], at NODES and CANDIDATES
+
+
+@kernel
+def push_heap(heap, n, expires, slots):
+    """Add slots to the heap of `n`, the one that expires first on top; returns its new size."""
+    for i in range(slots.size):
+        at = n
+        n += 1
+        slot = slots[i]
+        while at > 0:
+            above = (at - 1) // 2
+            if expires[heap[above]] <= expires[slot]:
+                break
+            heap[at] = heap[above]
+            at = above
+        heap[at] = slot
+    return n
+
+
+@kernel
+def pop_due(heap, n, expires, now, out):
+    """Take every slot with expires <= now off the heap of `n`; returns its new size and how many were written to `out`."""
+    n_out = 0
+    while n > 0 and expires[heap[0]] <= now:
+        out[n_out] = heap[0]
+        n_out += 1
+        n -= 1
+        last = heap[n]
+        at = 0
+        while True:
+            below = 2 * at + 1
+            if below >= n:
+                break
+            if below + 1 < n and expires[heap[below + 1]] < expires[heap[below]]:
+                below += 1
+            if expires[last] <= expires[heap[below]]:
+                break
+            heap[at] = heap[below]
+            at = below
+        if n > 0:
+            heap[at] = last
+    return n, n_out
+
+
+@kernel
+def words_room(set_start):
+    """How many elements the chunks of these sets take."""
+    room = 0
+    for i in range(set_start.size - 1):
+        room += chunk_room(set_start[i + 1] - set_start[i])
+    return room
+
+
+@kernel
+def keep_words(keyword, keyword_first, n_keywords, free, used, set_start, member, slots):
+    """Copy the keyword set of message i of a batch into a chunk for `slots[i]`; there is room enough."""
+    for i in range(slots.size):
+        slot, n = slots[i], set_start[i + 1] - set_start[i]
+        first = take_chunk(free, keyword, used, 0, chunk_room(n)) if n > 0 else 0
+        for at in range(n):
+            keyword[first + at] = member[set_start[i] + at]
+        keyword_first[slot] = first
+        n_keywords[slot] = n
+
+
+@kernel
+def forget_words(keyword, keyword_first, n_keywords, free, slots):
+    """Free the keywords of these slots."""
+    for i in range(slots.size):
+        give_back(free, keyword, keyword_first[slots[i]], chunk_room(n_keywords[slots[i]]))
+        n_keywords[slots[i]] = 0
+
+
+@inline_kernel
+def has_words(keyword, start, stop, member, first, n):
+    """Whether every keyword from `start` to `stop` is among the `n` members from `first` on; both sorted."""
+    at, end = first, first + n
+    for i in range(start, stop):
+        while at < end and member[at] < keyword[i]:
+            at += 1
+        if at == end or member[at] != keyword[i]:
+            return False
+    return True
+
+
+@inline_kernel
+def is_wanted(clause, message, clauses, messages, other):
+    """Whether a living message meets the clause's box but not the `other` box, and has its keywords.
+
+    `clauses` are x0, y0, x1, y1, keyword_start, keyword; `messages` x0, y0, x1, y1, is_alive, keyword_first, n_keywords,
+    keyword, all as plain arrays; `other` is four numbers.
+    """
+    cx0, cy0, cx1, cy1, keyword_start, keyword = clauses
+    mx0, my0, mx1, my1, is_alive, keyword_first, n_keywords, member = messages
+    x0, y0, x1, y1 = mx0[message], my0[message], mx1[message], my1[message]
+    if is_alive[message] == 0 or not meets(cx0[clause], cy0[clause], cx1[clause], cy1[clause], x0, y0, x1, y1):
+        return False
+    if meets(other[0], other[1], other[2], other[3], x0, y0, x1, y1):
+        return False
+    start, stop = keyword_start[clause], keyword_start[clause + 1]
+    return has_words(keyword, start, stop, member, keyword_first[message], n_keywords[message])
