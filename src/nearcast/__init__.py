@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from nearcast.columns.vocabulary import Vocabulary as Vocabulary
     from nearcast.engines.boolean import Matcher as Matcher
+    from nearcast.engines.moving import MovingMatcher as MovingMatcher
     from nearcast.errors import NearcastError as NearcastError
     from nearcast.indexes.registry import IndexInfo as IndexInfo
     from nearcast.indexes.registry import indexes as indexes
@@ -48,6 +49,7 @@ _HOME = {
     "MatchReport": "model.delivery",
     "Matcher": "engines.boolean",
     "Message": "model.message",
+    "MovingMatcher": "engines.moving",
     "MultiPolygon": "model.regions",
     "NearcastError": "errors",
     "Polygon": "model.regions",

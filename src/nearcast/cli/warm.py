@@ -25,8 +25,9 @@ def warm(
     before = cached_kernels()
     start = time.perf_counter()
     first, *others = indexes("boolean")
-    names = [first, *others]
-    n_jobs = min(jobs or os.cpu_count() or 1, len(others))
+    moving = list(indexes("moving"))
+    names = [first, *others, *moving]
+    n_jobs = min(jobs or os.cpu_count() or 1, len(names) - 1)
     with progress_bar() as progress:
         task = progress.add_task(f"compiling {first}", total=len(names))
         # What all indexes share is compiled once, before they compile side by side.
@@ -34,6 +35,7 @@ def warm(
         progress.advance(task)
         with ProcessPoolExecutor(n_jobs, get_context("spawn")) as pool:
             compiling = {pool.submit(warm_boolean, name): name for name in others}
+            compiling |= {pool.submit(warm_moving, name): name for name in moving}
             for done in as_completed(compiling):
                 done.result()
                 progress.update(task, advance=1, description=f"compiled {compiling[done]}")
@@ -54,6 +56,24 @@ def warm_boolean(index: str) -> None:
             _live_as_objects(matcher, has_names)
             _live_in_tables(matcher, has_names, has_words=True)
             _live_in_tables(nc.Matcher(index, space), has_names, has_words=False)
+
+
+def warm_moving(index: str) -> None:
+    """Every way through a moving index: regions of all shapes, messages of both kinds that come and die, moves, changes."""
+    import nearcast as nc
+
+    regions: list[Any] = [nc.Box(0, 0, 4, 4), nc.Circle(2, 2, 1), nc.Polygon([[(0, 0), (5, 0), (0, 5), (0, 0)]]), None]
+    places: list[Any] = [(1, 1), nc.Box(1, 1, 3, 3)]
+    for space in ("lonlat", "plane"):
+        for has_names in (False, True):
+            matcher, ids = nc.MovingMatcher(index, space), _ids(0, 200, has_names)
+            matcher.subscribe([nc.Subscription(ids[i], _words(i % 3, i % 5), regions[i % 4]) for i in range(150)])
+            messages = [nc.Message(ids[i], _words(*range(i % 6)), places[i % 2], time=i, expires=i + 5) for i in range(20)]
+            matcher.publish(messages)
+            matcher.move({ids[i]: nc.Box(i % 7, 0, i % 7 + 3, 3) if i % 4 == 0 else regions[i % 4] for i in range(150)})
+            matcher.subscribe([nc.Subscription(ids[151], _words(1), regions[0])])
+            matcher.unsubscribe([ids[151], ids[0]])
+            matcher.advance(100.0)
 
 
 def _live_as_objects(matcher: nc.Matcher, has_names: bool) -> None:

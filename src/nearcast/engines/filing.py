@@ -60,7 +60,7 @@ def clauses_of_parsed(
     required: list[tuple[Keyword, ...]] = []
     forbidden: list[tuple[Keyword, ...]] = []
     for subscription, number in zip(parsed, owner.tolist(), strict=True):
-        boxes, shape = _cover(subscription.region, space, shapes)
+        boxes, shape = cover_region(subscription.region, space, shapes)
         needs_check = len(subscription.clauses) * len(boxes) > 1 or shape != NO_SHAPE
         for clause in subscription.clauses:
             for box in boxes:
@@ -89,7 +89,8 @@ def clauses_of_parsed(
     )
 
 
-def _cover(where: Region | None, space: Space, shapes: ShapeStore) -> tuple[list[Box], int]:
+def cover_region(where: Region | None, space: Space, shapes: ShapeStore) -> tuple[list[Box], int]:
+    """The boxes that cover a region, and its number among the shapes (NO_SHAPE: the boxes are the region)."""
     if where is None:
         return [WORLD[space]], NO_SHAPE
     if isinstance(where, Box):

@@ -43,8 +43,10 @@ class EncodedMessages:
     rejected: list[tuple[int, str]]
 
 
-def read_message_objects(messages: Sequence[Message], border: Border) -> tuple[MessageBatch, list[tuple[int, str]]]:
-    """The usable messages as a batch, and the rejections."""
+def read_message_objects(
+    messages: Sequence[Message], border: Border, grow: bool = False
+) -> tuple[MessageBatch, list[tuple[int, str]]]:
+    """The usable messages as a batch, and the rejections; with `grow`, words that nobody asked for are kept too."""
     space, kind, analysis = border
     rejections = Rejections(len(messages))
     words: list[Keyword] = []
@@ -61,18 +63,19 @@ def read_message_objects(messages: Sequence[Message], border: Border) -> tuple[M
                 space.check_point(box.x1, box.y1)
             words_of_message = message.words(analysis)
             # Before the first subscription no kind is decided, and nothing can match.
-            if kind.name is not None:
+            if grow or kind.name is not None:
                 check_kind(words_of_message)
             words.extend(words_of_message)
             boxes[:, row] = box.bounds
         except NearcastError as error:
             rejections.add(row, str(error))
         list_start[row + 1] = len(words)
-    ids = kind.find(words)
+    ids = kind.add(words) if grow else kind.find(words)
     return _assembled(rejections, list_start, ids, list(boxes), kind)
 
 
-def read_message_table(table: pa.Table, border: Border) -> EncodedMessages:
+def read_message_table(table: pa.Table, border: Border, grow: bool = False) -> EncodedMessages:
+    """As `read_message_objects`, column by column."""
     space, kind, analysis = border
     check_columns(table, MESSAGE_COLUMNS, "messages")
     rejections = Rejections(table.num_rows)
@@ -88,7 +91,7 @@ def read_message_table(table: pa.Table, border: Border) -> EncodedMessages:
             np.asarray(lists.is_null()), lambda row: "the keywords are null; give [] for a message without words"
         )
     members = lists.values.slice(list_start[0], list_start[-1] - list_start[0])
-    encoded = kind.encode(members, grow=False)
+    encoded = kind.encode(members, grow)
     rejections.add_members(list_start, encoded.problems)
     _reject_too_many(rejections, list_start, members, settings.limit("max_message_keywords"))
     batch, rejected = _assembled(rejections, list_start, encoded.ids, boxes, kind)

@@ -11,9 +11,14 @@ from nearcast.indexes.adaptive_tree.index import AdaptiveTree
 from nearcast.indexes.base import BooleanIndex
 from nearcast.indexes.cost_filter.index import CostFilter
 from nearcast.indexes.frequency_grid.index import FrequencyGrid
+from nearcast.indexes.grid_keyword_first.index import GridKeywordFirst
+from nearcast.indexes.grid_space_first.index import GridSpaceFirst
 from nearcast.indexes.ir_tree.index import IRTree
 from nearcast.indexes.keyword_first.index import KeywordFirst
 from nearcast.indexes.keyword_first_quadtree.index import KeywordFirstQuadtree
+from nearcast.indexes.moving_adaptive_tree.index import MovingAdaptiveTree
+from nearcast.indexes.moving_base import MovingIndex
+from nearcast.indexes.moving_scan.index import MovingScan
 from nearcast.indexes.pivot_quadtree.index import PivotQuadtree
 from nearcast.indexes.region_trie.index import RegionTrie
 from nearcast.indexes.scan.index import Scan
@@ -37,7 +42,9 @@ BOOLEAN_INDEXES: tuple[type[BooleanIndex], ...] = (
     FrequencyGrid,
     AdaptiveTree,
 )
+MOVING_INDEXES: tuple[type[MovingIndex], ...] = (MovingScan, GridSpaceFirst, GridKeywordFirst, MovingAdaptiveTree)
 AUTO = FrequencyGrid.name
+MOVING_AUTO = GridSpaceFirst.name
 KINDS = ("boolean", "moving", "ranked")
 
 
@@ -56,7 +63,11 @@ def indexes(kind: str = "boolean") -> dict[str, IndexInfo]:
     """The registered indexes of one kind of subscription."""
     if kind not in KINDS:
         raise IndexParameterError(f"there is no kind of index {kind!r}; expected one of {', '.join(KINDS)}")
-    members = BOOLEAN_INDEXES if kind == "boolean" else ()
+    members: tuple[type[BooleanIndex] | type[MovingIndex], ...] = ()
+    if kind == "boolean":
+        members = BOOLEAN_INDEXES
+    elif kind == "moving":
+        members = MOVING_INDEXES
     return {cls.name: IndexInfo(cls.name, cls.paper, cls.summary, _defaults(cls), cls.aliases) for cls in members}
 
 
@@ -70,7 +81,17 @@ def create_index(name: str, parameters: Mapping[str, Any]) -> BooleanIndex:
     raise IndexParameterError(f"there is no index {name!r}; expected 'auto' or one of {known}")
 
 
-def _read_parameters(cls: type[BooleanIndex], given: Mapping[str, Any]) -> Any:
+def create_moving_index(name: str, parameters: Mapping[str, Any]) -> MovingIndex:
+    """An empty moving index; "auto" is the best one registered."""
+    wanted = MOVING_AUTO if name == "auto" else name
+    for cls in MOVING_INDEXES:
+        if wanted == cls.name or wanted in cls.aliases:
+            return cls(_read_parameters(cls, parameters))
+    known = ", ".join(cls.name for cls in MOVING_INDEXES)
+    raise IndexParameterError(f"there is no moving index {name!r}; expected 'auto' or one of {known}")
+
+
+def _read_parameters(cls: type[BooleanIndex] | type[MovingIndex], given: Mapping[str, Any]) -> Any:
     known = _defaults(cls)
     for name, value in given.items():
         if name not in known:
@@ -82,5 +103,5 @@ def _read_parameters(cls: type[BooleanIndex], given: Mapping[str, Any]) -> Any:
     return cls.parameters_class(**given)
 
 
-def _defaults(cls: type[BooleanIndex]) -> dict[str, Any]:
+def _defaults(cls: type[BooleanIndex] | type[MovingIndex]) -> dict[str, Any]:
     return {f.name: f.default for f in fields(cls.parameters_class) if f.default is not MISSING}

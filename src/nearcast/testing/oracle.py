@@ -47,7 +47,7 @@ class Oracle:
         self.rejected = []
         seen: set[Id] = set()
         for row, subscription in enumerate(subscriptions):
-            if subscription.id in seen or not _lies_in(subscription.region, self.space):
+            if subscription.id in seen or not lies_in(subscription.region, self.space):
                 self.rejected.append(row)
                 continue
             seen.add(subscription.id)
@@ -71,7 +71,7 @@ class Oracle:
             except NearcastError:
                 self.rejected.append(row)
                 continue
-            if not _lies_in(message.box, self.space):
+            if not lies_in(message.box, self.space):
                 self.rejected.append(row)
                 continue
             place = _box_geometry(message.box)
@@ -164,7 +164,8 @@ def _gap(value: float, low: float, high: float) -> Fraction:
     return Fraction(0)
 
 
-def _lies_in(where: Region | None, space: str) -> bool:
+def lies_in(where: Region | None, space: str) -> bool:
+    """Whether a region is one of the space at all."""
     if where is None or space == "plane":
         return True
     if isinstance(where, Circle):

@@ -1,0 +1,168 @@
+"""What every moving index is: it files clauses and living messages, and finds one by the other.
+
+Clauses move; messages come and die. An index answers exactly, as a boolean one does: each pair of a clause and a living message
+whose boxes meet and where the message has the clause's keywords, once.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearcast.columns.clauses import ClauseStore
+from nearcast.columns.live_messages import LiveMessages
+from nearcast.columns.messages import MessageBatch
+from nearcast.indexes.base import Matches, Parameters
+from nearcast.kernels.layouts import CANDIDATES, NODES
+from nearcast.kernels.live_messages import PairOutput
+
+_FIRST_ROOM = 4096
+
+
+class Boxes(NamedTuple):
+    """A box for each of some clauses."""
+
+    x0: NDArray[np.float64]
+    y0: NDArray[np.float64]
+    x1: NDArray[np.float64]
+    y1: NDArray[np.float64]
+
+
+class Found(NamedTuple):
+    """Pairs of a clause and the slot of a living message, and the work it took."""
+
+    clause: NDArray[np.int32]
+    message: NDArray[np.int32]
+    nodes_visited: int
+    candidates: int
+
+
+class Differences(NamedTuple):
+    """What a move of clauses changes: pairs that were and are not (left), pairs that were not and are (entered)."""
+
+    left: Found
+    entered: Found
+
+
+class MovingIndex(ABC):
+    """File clauses and messages, move clauses, look for messages.
+
+    Clauses live in a `ClauseStore`, messages in `LiveMessages`, both owned by the engine; an index holds slots of both. Removed
+    clauses and dead messages are marked so in their stores; dead messages may stay filed until `purge`.
+    """
+
+    name: ClassVar[str]
+    aliases: ClassVar[tuple[str, ...]] = ()
+    paper: ClassVar[str]
+    summary: ClassVar[str]
+    parameters_class: ClassVar[type[Parameters]] = Parameters
+
+    def __init__(self, parameters: Parameters) -> None:
+        self.parameters = parameters
+
+    @abstractmethod
+    def build(self, clauses: ClauseStore, messages: LiveMessages) -> None:
+        """File every living clause and message, forgetting what was filed before."""
+
+    @abstractmethod
+    def insert(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32]) -> None:
+        """File the clauses at these slots."""
+
+    @abstractmethod
+    def delete(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32]) -> None:
+        """Unfile the clauses at these slots; their boxes are still those they were filed with."""
+
+    @abstractmethod
+    def match(self, clauses: ClauseStore, batch: MessageBatch) -> Matches:
+        """Every pair of a message of the batch and a filed clause, each once, grouped by message."""
+
+    @abstractmethod
+    def store(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32]) -> None:
+        """File the messages at these slots."""
+
+    def arrive(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], batch: MessageBatch) -> Matches:
+        """File messages and match them; message m of the batch is at `slots[m]`."""
+        self.store(clauses, messages, slots)
+        return self.match(clauses, batch)
+
+    @abstractmethod
+    def look(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], besides: Boxes) -> Found:
+        """The living messages that match each of these filed clauses and do not meet the box of the same place in `besides`."""
+
+    def move(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], to: Boxes) -> Differences:
+        """Give (distinct) clauses new boxes, in the store too; returns what that changes.
+
+        Two looks rather than one: a message may stand in different places of the structure before and after.
+        """
+        layout = clauses.layout()
+        before = Boxes(*(side[slots] for side in (layout.x0, layout.y0, layout.x1, layout.y1)))
+        left = self.look(clauses, messages, slots, to)
+        self.refile(clauses, messages, slots, to)
+        return Differences(left, self.look(clauses, messages, slots, before))
+
+    def refile(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], to: Boxes) -> None:
+        """As `move`, without telling what changes."""
+        self.delete(clauses, messages, slots)
+        write_boxes(clauses, slots, to)
+        self.insert(clauses, messages, slots)
+
+    @abstractmethod
+    def purge(self, clauses: ClauseStore, messages: LiveMessages) -> None:
+        """Forget dead messages: afterwards no slot of a dead message is named any more."""
+
+    @abstractmethod
+    def explain(self, clauses: ClauseStore, batch: MessageBatch, slot: int) -> list[str]:
+        """The way of the first message through the structure towards one clause, in words."""
+
+    def stats(self) -> dict[str, int | float]:
+        """Sizes of the structure: bytes, and what else is worth plotting."""
+        return {"bytes": sum(array.nbytes for array in self.arrays().values())}
+
+    @abstractmethod
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Everything that must be saved to open the index again."""
+
+    @abstractmethod
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take over arrays that `arrays` gave, possibly memory-mapped."""
+
+    def facts(self) -> dict[str, Any]:
+        """Name and parameters, as saved beside the arrays."""
+        return {"name": self.name, "parameters": asdict(self.parameters)}
+
+
+def write_boxes(clauses: ClauseStore, slots: NDArray[np.int32], to: Boxes) -> None:
+    """Give clauses new boxes in their store."""
+    layout = clauses.layout()
+    for side, value in zip((layout.x0, layout.y0, layout.x1, layout.y1), to, strict=True):
+        side[slots] = value
+
+
+def nowhere(n: int) -> Boxes:
+    """Boxes that meet nothing."""
+    high, low = np.full(n, np.inf), np.full(n, -np.inf)
+    return Boxes(high, high, low, low)
+
+
+def collect_pairs(n_clauses: int, look_from: Callable[[int, int, PairOutput], tuple[int, int]]) -> Found:
+    """Run a kernel over clauses, giving it more room whenever it stops for lack of it.
+
+    `look_from(first, n_out, output)` goes on from position `first`, writes pairs from `n_out` on, and returns the position it
+    stopped before and the number of pairs then; it stops early only where the pairs of a clause did not fit.
+    """
+    output = PairOutput(np.empty(_FIRST_ROOM, np.int32), np.empty(_FIRST_ROOM, np.int32), np.zeros(2, np.int64))
+    first, n_out = 0, 0
+    while True:
+        first, n_out = look_from(first, n_out, output)
+        if first >= n_clauses:
+            break
+        clause, message = np.empty(2 * len(output.clause), np.int32), np.empty(2 * len(output.clause), np.int32)
+        clause[:n_out], message[:n_out] = output.clause[:n_out], output.message[:n_out]
+        output = PairOutput(clause, message, output.counters)
+    counters = output.counters
+    return Found(output.clause[:n_out], output.message[:n_out], int(counters[NODES]), int(counters[CANDIDATES]))

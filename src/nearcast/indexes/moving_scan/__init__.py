@@ -1,0 +1,1 @@
+"""No structure at all: every clause against every living message."""

@@ -1,0 +1,63 @@
+"""`moving_scan`: the baseline without a structure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearcast.columns.clauses import ClauseStore
+from nearcast.columns.live_messages import LiveMessages
+from nearcast.columns.messages import MessageBatch
+from nearcast.indexes.base import Matches, Parameters
+from nearcast.indexes.moving_base import Boxes, Found, MovingIndex, collect_pairs
+from nearcast.indexes.moving_scan.match import look_everywhere
+from nearcast.indexes.scan.index import Scan
+
+
+class MovingScan(MovingIndex):
+    """Tests every clause and every message: always right, never fast."""
+
+    name = "moving_scan"
+    paper = "baseline"
+    summary = "no structure: every clause is tested against every living message"
+
+    def __init__(self, parameters: Parameters) -> None:
+        super().__init__(parameters)
+        self._scan = Scan(Parameters())
+
+    def build(self, clauses: ClauseStore, messages: LiveMessages) -> None:
+        """Nothing to build: the stores are the structure."""
+
+    def insert(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32]) -> None:
+        """Nothing to file."""
+
+    def delete(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32]) -> None:
+        """Nothing to unfile: dead clauses are skipped."""
+
+    def match(self, clauses: ClauseStore, batch: MessageBatch) -> Matches:
+        return self._scan.match(clauses, batch)
+
+    def store(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32]) -> None:
+        """Nothing to file."""
+
+    def look(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], besides: Boxes) -> Found:
+        layout, live = clauses.layout(), messages.layout()
+        return collect_pairs(
+            len(slots),
+            lambda first, n_out, output: look_everywhere(layout, live, slots, tuple(besides), first, n_out, output),
+        )
+
+    def purge(self, clauses: ClauseStore, messages: LiveMessages) -> None:
+        """Nothing to forget."""
+
+    def explain(self, clauses: ClauseStore, batch: MessageBatch, slot: int) -> list[str]:
+        return self._scan.explain(clauses, batch, slot)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        return {}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Nothing to take over."""

@@ -1,0 +1,134 @@
+"""The tree that holds messages, while crowds come together and part, so that nodes fill, empty and are built anew."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nearcast as nc
+from nearcast.testing.moving_comparison import MovingComparison
+from nearcast.testing.moving_oracle import MovingOracle
+
+WORDS = [f"w{i}" for i in range(12)]
+
+
+class Crowd:
+    """Subscriptions that gather around a place, and messages everywhere."""
+
+    def __init__(self, seed: int, **parameters: Any) -> None:
+        self.rng = np.random.default_rng(seed)
+        matcher = nc.MovingMatcher("moving_adaptive_tree", "plane", **parameters)
+        self.both = MovingComparison(matcher, MovingOracle("plane"))
+        self.n_messages = 0
+
+    def words(self, most: int) -> list[str]:
+        return [WORDS[i] for i in self.rng.choice(len(WORDS), int(self.rng.integers(most + 1)), replace=False)]
+
+    def box(self, centre: float, spread: float) -> nc.Box:
+        x, y = np.round(self.rng.normal(centre, spread, 2), 1).tolist()
+        return nc.Box(x, y, x + float(self.rng.integers(3)), y + float(self.rng.integers(3)))
+
+    def subscribe(self, ids: range, centre: float, spread: float = 3.0) -> None:
+        self.both.subscribe([nc.Subscription(i, self.words(3), self.box(centre, spread)) for i in ids])
+
+    def publish(self, n: int, time: float) -> None:
+        places: list[Any] = [*np.round(self.rng.uniform(-2, 22, (n, 2)), 1).tolist()]
+        places[0] = nc.Box(4, 4, 9, 5)
+        first = self.n_messages
+        self.n_messages += n
+        self.both.publish(
+            [
+                nc.Message(
+                    first + i, self.words(8), place if isinstance(place, nc.Box) else tuple(place), time=time, expires=time + 3
+                )
+                for i, place in enumerate(places)
+            ]
+        )
+
+    def travel(self, share: float, centre: float, spread: float) -> None:
+        ids = [id for id in self.both.oracle.subscriptions if self.rng.random() < share]
+        self.both.move({id: self.box(centre, spread) for id in ids})
+
+
+VARIANTS: list[dict[str, Any]] = [
+    {"leaf_size": 8, "fanout": 4, "priority": "keyword", "max_message_copies": 6},
+    {"leaf_size": 8, "fanout": 9, "priority": "space", "max_copies": 4.0, "max_message_copies": 3},
+    {"leaf_size": 6, "fanout": 4, "message_length": 1.0, "rebuild": "never", "max_message_copies": 64},
+    {"leaf_size": 6, "fanout": 6, "message_length": 1.0, "least_change": 0.1, "is_noise_corrected": False, "max_copies": 3.0},
+    {"leaf_size": 5, "fanout": 4, "priority": "keyword", "is_refining": False, "keyword_order": "frequent_first"},
+    {"leaf_size": 6, "fanout": 4, "priority": "keyword", "message_lists": "space_grid"},
+]
+
+
+@pytest.mark.parametrize("parameters", VARIANTS, ids=str)
+def test_crowds_that_gather_and_part_keep_their_results(parameters: dict[str, Any]) -> None:
+    crowd = Crowd(7, **parameters)
+    crowd.subscribe(range(60), 10.0, 5.0)
+    for step in range(5):
+        crowd.publish(25, float(step))
+        crowd.travel(0.5, 3.0 if step % 2 else 16.0, 2.0)
+        crowd.subscribe(range(60 + 20 * step, 80 + 20 * step), 10.0)
+        crowd.travel(0.3, 10.0, 6.0)
+        crowd.both.unsubscribe(list(range(30 * step, 30 * step + 25)))
+    assert float(crowd.both.matcher.stats()["rebuilt"]) > 0
+
+
+def test_nodes_that_empty_give_their_messages_back() -> None:
+    crowd = Crowd(3, leaf_size=20, fanout=4, priority="keyword", rebuild="never", max_message_copies=50)
+    crowd.subscribe(range(120), 10.0, 5.0)
+    crowd.publish(60, 0.0)
+    before = int(crowd.both.matcher.stats()["message_copies"])
+    crowd.both.unsubscribe(list(range(5, 120)))
+    stats = crowd.both.matcher.stats()
+    assert stats["nodes"] == 1
+    assert int(stats["message_copies"]) == 59 < before
+    crowd.subscribe(range(200, 300), 10.0, 5.0)
+
+
+def test_a_word_that_only_messages_had_leads_a_later_clause_to_them() -> None:
+    crowd = Crowd(5, leaf_size=4, fanout=4, priority="keyword")
+    crowd.subscribe(range(40), 10.0)
+    crowd.both.publish([nc.Message(900 + i, ["new", *WORDS[:i]], (10, 10)) for i in range(6)])
+    for id, words in ((800, ["new"]), (801, ["new", "w0"]), (802, ["w3", "new", "w1"])):
+        assert crowd.both.subscribe([nc.Subscription(id, words, nc.Box(9, 9, 11, 11))])
+
+
+def test_a_clause_with_many_keywords_travels() -> None:
+    crowd = Crowd(6, leaf_size=4, fanout=4, priority="keyword")
+    crowd.subscribe(range(40), 10.0)
+    many = [f"long{i}" for i in range(30)]
+    crowd.both.subscribe([nc.Subscription(500, many, nc.Box(0, 0, 1, 1))])
+    crowd.both.publish([nc.Message(700, many, (5, 5)), nc.Message(701, many[:-1], (5, 5))])
+    assert len(crowd.both.move({500: nc.Box(4, 4, 6, 6)})) == 1
+
+
+@pytest.mark.parametrize("is_moving", [False, True])
+def test_a_leaf_with_hundreds_of_messages_is_divided(is_moving: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    # More copies than there is room for: the tree must be given more while it hands them down.
+    monkeypatch.setattr("nearcast.indexes.moving_adaptive_tree.listed_tree._LEAST_CHUNKS", 4)
+    matcher = nc.MovingMatcher("moving_adaptive_tree", "plane", leaf_size=8, fanout=4, priority="space", max_copies=4.0)
+    near = [nc.Box(i, 0, i + 0.5, 1) for i in range(6)]
+    matcher.subscribe([nc.Subscription(i, ["a"], near[i]) for i in range(6)])
+    matcher.subscribe([nc.Subscription(20 + i, ["a"], nc.Box(100 + i, 0, 100 + i + 0.5, 1)) for i in range(24)])
+    places = [(i % 60) / 10 for i in range(700)]
+    matcher.publish([nc.Message(i, ["a"], (x, 0.5)) for i, x in enumerate(places)])
+    before = int(matcher.stats()["message_copies"])
+    for i in range(24):
+        if is_moving:
+            matcher.move({20 + i: near[i % 6]})
+        else:
+            matcher.subscribe([nc.Subscription(50 + i, ["a"], near[i % 6])])
+    assert int(matcher.stats()["message_copies"]) > before
+    for i in range(6):
+        expected = {number for number, x in enumerate(places) if i <= x <= i + 0.5}
+        assert matcher.current(i) == matcher.current((20 if is_moving else 50) + i) == expected
+
+
+def test_messages_with_an_area_are_found_when_the_output_starts_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nearcast.indexes.moving_base._FIRST_ROOM", 1)
+    matcher = nc.MovingMatcher("moving_adaptive_tree", "plane")
+    matcher.subscribe([nc.Subscription(1, ["a"], nc.Box(0, 0, 1, 1))])
+    matcher.publish([nc.Message(i, ["a"], nc.Box(0, 0, i, i)) for i in range(5)])
+    assert matcher.current(1) == set(range(5))
