@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from nearcast.bench.encode_kind import measure_encoding
 from nearcast.bench.match_kind import measure_matching
+from nearcast.bench.moving_kind import measure_moving
 from nearcast.bench.pipeline_kind import measure_pipeline
 from nearcast.bench.plan import Plan, Point
 from nearcast.bench.record import Record
@@ -30,6 +31,7 @@ class Kind:
 
 KINDS: dict[str, Kind] = {
     "match": Kind(measure_matching, lambda plan: 2 + len(plan.series)),
+    "moving": Kind(measure_moving, lambda plan: 2 + len(plan.series)),
     "encode": Kind(measure_encoding, lambda plan: 1 + len(plan.series)),
     "pipeline": Kind(measure_pipeline, lambda plan: 1 + len(plan.series)),
 }

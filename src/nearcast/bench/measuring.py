@@ -47,14 +47,23 @@ def time_passes(
     for number in range(n_passes):
         for _ in range(_MOST_TRIES):
             n_before = n_cached_kernels()
-            with _collector_off():
-                for position, chunk in enumerate(chunks):
-                    prepared = prepare(chunk)
-                    start = time.perf_counter()
-                    work(prepared)
-                    seconds[number, position] = time.perf_counter() - start
+            seconds[number] = time_once(chunks, work, prepare)
             if n_cached_kernels() == n_before:
                 break
+    return seconds
+
+
+def time_once(
+    chunks: Sequence[Chunk], work: Callable[[Chunk], Any], prepare: Callable[[Chunk], Any] = lambda chunk: chunk
+) -> NDArray[np.float64]:
+    """As one pass of `time_passes`, for work that changes something and cannot be repeated: float64[n_chunks]."""
+    seconds = np.empty(len(chunks))
+    with _collector_off():
+        for position, chunk in enumerate(chunks):
+            prepared = prepare(chunk)
+            start = time.perf_counter()
+            work(prepared)
+            seconds[position] = time.perf_counter() - start
     return seconds
 
 

@@ -90,6 +90,41 @@ def insert_us(record: Record) -> float | None:
     return 1e6 * seconds / n if seconds is not None and n else None
 
 
+def us_per_move(record: Record) -> float | None:
+    """Of the best step."""
+    seconds, n = record.steps("step_move_seconds"), record.steps("step_moves")
+    return float(1e6 * (seconds / n).min()) if seconds.size and n.min() else None
+
+
+def us_per_expiry(record: Record) -> float | None:
+    seconds = record.steps("step_expiry_seconds")
+    return float(1e6 * seconds.min() / record.n_messages) if seconds.size else None
+
+
+def updates_per_move(record: Record) -> float | None:
+    return _per_move(record, "step_move_updates")
+
+
+def candidates_per_move(record: Record) -> float | None:
+    return _per_move(record, "step_move_candidates")
+
+
+def us_per_move_and_message(record: Record) -> float | None:
+    move, message, expiry = us_per_move(record), us_per_message(record), us_per_expiry(record)
+    return move + message + expiry if move is not None and message is not None and expiry is not None else None
+
+
+def growth_percent(record: Record) -> float | None:
+    n_bytes = record.steps("step_bytes")
+    half = n_bytes.size // 2
+    return float(100 * (n_bytes[half:].max() / n_bytes[:half].max() - 1)) if half else None
+
+
+def _per_move(record: Record, fact: str) -> float | None:
+    counted, n = record.steps(fact), record.steps("step_moves")
+    return float(counted.sum() / n.sum()) if counted.size and n.sum() else None
+
+
 def _per_message(record: Record, counter: str) -> float | None:
     counted = record.counters.get(counter)
     return None if counted is None else float(counted.sum() / record.n_messages)
@@ -127,6 +162,30 @@ _ALL = (
         "reading the table and encoding its keywords included, best of each chunk",
         "lower",
         table_us_per_message,
+    ),
+    Metric(
+        "us_per_move",
+        "µs per move",
+        "to another place, all changes reported; best step",
+        "lower",
+        us_per_move,
+    ),
+    Metric("us_per_expiry", "µs per expired message", "taking it out of all results; best step", "lower", us_per_expiry),
+    Metric(
+        "us_per_move_and_message",
+        "µs per move and message",
+        "a move, an arrival and an expiry together",
+        "lower",
+        us_per_move_and_message,
+    ),
+    Metric("updates_per_move", "changes per move", "messages that enter or leave its result", "neither", updates_per_move),
+    Metric("candidates_per_move", "candidates per move", "messages verified one by one", "lower", candidates_per_move),
+    Metric(
+        "growth_percent",
+        "growth of memory, %",
+        "largest size in the second half of the steps, against the first half",
+        "lower",
+        growth_percent,
     ),
     Metric("call_us", "µs per call", "a call with one message: what each chunk pays at least", "lower", call_us),
 )

@@ -17,9 +17,19 @@ from nearcast.errors import PlanError
 
 SIZES = ("tiny", "small", "paper")
 # What a series of each kind of experiment names: an index of the registry, or a method that `kinds` knows.
-SUBJECTS = {"match": "index", "encode": "method", "pipeline": "method"}
+SUBJECTS = {"match": "index", "moving": "index", "encode": "method", "pipeline": "method"}
 DEFAULT_METRICS = {
     "match": ("us_per_message", "candidates_per_message", "nodes_per_message", "matches_per_message", "bytes_per_subscription"),
+    "moving": (
+        "us_per_message",
+        "us_per_move",
+        "us_per_expiry",
+        "matches_per_message",
+        "updates_per_move",
+        "candidates_per_message",
+        "candidates_per_move",
+        "bytes_per_subscription",
+    ),
     "encode": ("us_per_message",),
     "pipeline": ("messages_per_second", "us_per_message", "p50_batch_ms"),
 }
@@ -33,7 +43,8 @@ class Size:
 
     `n_history` past messages are given to indexes with a cost model. Series that take turns are all built first and then
     timed pass by pass, one after the other: for ratios near 1, where everything fits into memory. Of the subscriptions
-    `built_percent` are there from the start, the rest is inserted in small batches before messages come.
+    `built_percent` are there from the start, the rest is inserted in small batches before messages come. Kind
+    "moving": `n_messages` arrive in each of `repetitions` time steps, and live for `life` steps.
     """
 
     n_subscriptions: int
@@ -43,6 +54,7 @@ class Size:
     n_history: int = 0
     takes_turns: bool = False
     built_percent: int = 100
+    life: int = 10
     workload: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -212,11 +224,12 @@ def _read_size(table: TomlTable) -> Size:
         n_history=table.count("n_history", 0),
         takes_turns=table.flag("takes_turns", False),
         built_percent=table.count("built_percent", 100),
+        life=table.count("life", 10),
         workload=table.table("workload", {}).rest(),
     )
     table.nothing_left()
-    if min(size.n_messages, size.repetitions, size.chunk) < 1:
-        raise table.problem("needs n_messages, repetitions and chunk of at least 1")
+    if min(size.n_messages, size.repetitions, size.chunk, size.life) < 1:
+        raise table.problem("needs n_messages, repetitions, chunk and life of at least 1")
     if size.built_percent > 100:
         raise table.problem(f"has built_percent = {size.built_percent}; expected 0 to 100")
     return size

@@ -47,6 +47,10 @@ class Record:
         found: int | float | str = self.facts["point"]["value"]
         return found
 
+    def steps(self, name: str) -> NDArray[np.float64]:
+        """A fact that has a value for each time step; empty if it was not taken down."""
+        return np.array(self.facts.get(name, []), np.float64)
+
     def number(self, name: str) -> float | None:
         value = self.facts.get(name)
         return None if value is None else float(value)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from nearcast.errors import WorkloadError
 from nearcast.workloads.base import Space
-from nearcast.workloads.pool import MessagePool
+from nearcast.workloads.gazetteer import Gazetteer
 from nearcast.workloads.pooled import PooledWorkload
 from nearcast.workloads.randomness import integers, stream_key, uniforms
 from nearcast.workloads.roads import RoadNetwork
-from nearcast.workloads.sampling import RangeReading, SubscriptionSampling
+from nearcast.workloads.sampling import MessageSource, RangeReading, SubscriptionSampling
 from nearcast.workloads.shortest_paths import way_to
 from nearcast.workloads.tables import subscription_table
 from nearcast.workloads.travel import Travellers, fill_positions, travel
@@ -126,16 +126,18 @@ class MovingSubscribers:
 
 @dataclass(frozen=True)
 class Moving(PooledWorkload):
-    """Messages and keywords of `tweets`, boxes around subscribers on the roads; `subscribers` moves them.
+    """Messages and keywords of `over`, boxes around subscribers on the roads; `subscribers` moves them.
 
-    `network` is "generated", or the name of a network in `folder` ("oldenburg", "oldenburg_brinkhoff", "sanjoaquin");
-    `n_across` is the size of a generated one, `n_destinations` how many places trips lead to.
+    `network` is "generated", or the name of a network in `folder`/roads ("oldenburg", "oldenburg_brinkhoff", "sanjoaquin");
+    `n_across` is the size of a generated one, `n_destinations` how many places trips lead to. Places of "gazetteer", which
+    is read from `folder` too, are scaled into the square of the roads.
     """
 
     name: ClassVar[str] = "moving"
     description: ClassVar[str] = "subscribers travelling on a road network, messages of tweets (AP+-Tree)"
     space: ClassVar[Space] = "plane"
 
+    over: Literal["tweets", "gazetteer"] = "tweets"
     network: str = "generated"
     folder: str | Path | None = None
     speed: float = 1.0
@@ -152,25 +154,33 @@ class Moving(PooledWorkload):
     n_destinations: int = 128
 
     def __post_init__(self) -> None:
-        if self.network != "generated" and self.folder is None:
-            raise WorkloadError(f"network={self.network!r} is read from files; give folder=, or network='generated'")
+        if self.over not in ("tweets", "gazetteer"):
+            raise WorkloadError(f"over={self.over!r} is unknown; give 'tweets' or 'gazetteer'")
+        for given, made_up in (("network", "generated"), ("over", "tweets")):
+            name = getattr(self, given)
+            if name != made_up and self.folder is None:
+                raise WorkloadError(f"{given}={name!r} is read from files; give folder=, or {given}={made_up!r}")
+        if self.over == "gazetteer":
+            object.__setattr__(self, "vocabulary_size", self.base.vocabulary_size)
 
     @cached_property
-    def base(self) -> Tweets:
+    def base(self) -> Tweets | Gazetteer:
         """The workload whose messages and keywords are used."""
-        names = ("range", "range_low", "range_high", "n_keywords", "vocabulary_size", "pool", "seed", "frequencies")
-        return Tweets(**{name: getattr(self, name) for name in names})
+        common = {name: getattr(self, name) for name in ("range", "range_low", "range_high", "n_keywords", "pool", "seed")}
+        if self.over == "gazetteer" and self.folder is not None:
+            return Gazetteer(self.folder, **common)
+        return Tweets(**common, vocabulary_size=self.vocabulary_size, frequencies=self.frequencies)
 
     @cached_property
     def roads(self) -> RoadNetwork:
         """The network."""
         if self.network == "generated" or self.folder is None:
             return RoadNetwork.generate(self.seed, self.n_across)
-        return RoadNetwork.read(self.folder, self.network)
+        return RoadNetwork.read(Path(self.folder) / "roads", self.network)
 
-    @property
-    def source(self) -> MessagePool:
-        return self.base.source
+    @cached_property
+    def source(self) -> MessageSource:
+        return self.base.source if self.over == "tweets" else InUnitSquare(self.base.source)
 
     @property
     def sampling(self) -> SubscriptionSampling:
@@ -199,4 +209,22 @@ class Moving(PooledWorkload):
         return self.sampling.boxes_around(centre, self.source.bounds, positions["id"].to_numpy(), seed)
 
     def describe(self) -> dict[str, Any]:
-        return {**super().describe(), "frequencies": self.base.describe()["frequencies"]}
+        used = self.base.describe().get("frequencies", "corpus")
+        return {**super().describe(), "folder": None if self.folder is None else str(self.folder), "frequencies": used}
+
+
+class InUnitSquare:
+    """Messages with their places scaled so that all lie in the unit square."""
+
+    bounds = (0.0, 0.0, 1.0, 1.0)
+
+    def __init__(self, source: MessageSource) -> None:
+        self._source = source
+        self.size = source.size
+        self.keywords, self.times = source.keywords, source.times
+
+    def locations(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        x0, y0, x1, y1 = self._source.bounds
+        x, y = self._source.locations(numbers)
+        # Places are moved a little, perhaps out of the box around all rows.
+        return np.clip((x - x0) / (x1 - x0), 0.0, 1.0), np.clip((y - y0) / (y1 - y0), 0.0, 1.0)

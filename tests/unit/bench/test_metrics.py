@@ -12,6 +12,15 @@ from nearcast.bench.metrics import METRICS
 from nearcast.bench.record import Record, read_records, write_record
 from nearcast.errors import PlanError
 
+STEPS = {
+    "step_move_seconds": [20e-6, 10e-6],
+    "step_moves": [5, 5],
+    "step_move_updates": [20, 30],
+    "step_move_candidates": [50, 50],
+    "step_expiry_seconds": [10e-6, 20e-6],
+    "step_bytes": [80, 100],
+}
+
 
 def record(number: int = 0, **more: Any) -> Record:
     """Two chunks of 10 messages, three passes."""
@@ -39,10 +48,16 @@ def record(number: int = 0, **more: Any) -> Record:
         ("bytes_per_subscription", 50.0),
         ("copies", 1.5),
         ("call_us", 100.0),
+        ("us_per_move", 2.0),
+        ("us_per_expiry", 0.5),
+        ("us_per_move_and_message", 2.0 + 0.5 + 1.5),
+        ("updates_per_move", 50 / 10),
+        ("candidates_per_move", 100 / 10),
+        ("growth_percent", 25.0),
     ],
 )
 def test_each_metric_on_known_numbers(name: str, value: float) -> None:
-    full = record(build_seconds=3, bytes=5000, n_subscriptions=100, stats={"copies": 1.5}, call_seconds=1e-4)
+    full = record(build_seconds=3, bytes=5000, n_subscriptions=100, stats={"copies": 1.5}, call_seconds=1e-4, **STEPS)
     assert METRICS[name].of(full) == pytest.approx(value)
 
 
@@ -61,6 +76,12 @@ def test_a_metric_without_its_facts_has_no_value() -> None:
         "bytes_per_subscription",
         "copies",
         "call_us",
+        "us_per_move",
+        "us_per_expiry",
+        "us_per_move_and_message",
+        "updates_per_move",
+        "candidates_per_move",
+        "growth_percent",
     ):
         assert METRICS[name].of(bare) is None
     assert METRICS["us_per_message"].of(bare) == pytest.approx(1e6)

@@ -10,13 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from nearcast.bench import encode_kind, list_plans, make_report, match_kind, measuring, run_plan
+from nearcast.bench import encode_kind, list_plans, make_report, match_kind, measuring, moving_kind, run_plan
 from nearcast.bench.machine import cached_kernels, commit, cpu_model, n_cached_kernels
 from nearcast.bench.metrics import METRICS
 from nearcast.bench.plot import plot_results
 from nearcast.bench.record import read_records
 from nearcast.bench.results import find_results, read_results
 from nearcast.engines.boolean import Matcher
+from nearcast.engines.moving import MovingMatcher
 from nearcast.errors import NearcastError, PlanError
 
 MATCH = """
@@ -55,6 +56,47 @@ text = "Both verify less than everything."
 at_most = ["keywords", 1000]
 metric = "candidates_per_message"
 """
+MOVING = """
+title = "Travelling"
+paper = "Nobody"
+figure = "Figure 3"
+claim = "Quick."
+kind = "moving"
+[workload]
+name = "moving"
+vocabulary_size = 200
+pool = 20_000
+frequencies = "curve"
+range_high = 10.0
+n_across = 10
+n_destinations = 5
+mobility = 0.5
+[sizes.tiny]
+n_messages = 120
+repetitions = 4
+life = 2
+chunk = 50
+[vary]
+parameter = "n_subscriptions"
+tiny = [300]
+[[series]]
+index = "grid_space_first"
+label = "space"
+[[series]]
+index = "grid_keyword_first"
+label = "keywords"
+[check]
+against = "moving_scan"
+messages = 30
+"""
+OF_MOVES = (
+    "us_per_move",
+    "us_per_expiry",
+    "us_per_move_and_message",
+    "updates_per_move",
+    "candidates_per_move",
+    "growth_percent",
+)
 ENCODE = """
 title = "Words"
 paper = "Nobody"
@@ -87,13 +129,14 @@ def plans(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("plans")
     (folder / "two.toml").write_text(MATCH)
     (folder / "words.toml").write_text(ENCODE)
+    (folder / "travel.toml").write_text(MOVING)
     return folder
 
 
 @pytest.fixture(scope="module")
 def out(plans: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("results")
-    for name in ("two", "words"):
+    for name in ("two", "words", "travel"):
         assert run_plan(str(plans / f"{name}.toml"), "tiny", folder) == folder / name / "tiny"
     return folder
 
@@ -113,9 +156,83 @@ def test_a_match_run_keeps_every_chunk_of_every_pass(out: Path) -> None:
         assert record.matches.shape == (120,)
         assert record.counters["matches"].sum() == record.matches.sum()
         assert record.facts["n_subscriptions"] == record.value
-        assert all(METRICS[name].of(record) is not None for name in METRICS)
+        assert all((METRICS[name].of(record) is None) == (name in OF_MOVES) for name in METRICS)
     assert np.array_equal(records[2].matches, records[3].matches)
     assert records[2].matches.sum() > 0
+
+
+def test_a_moving_run_keeps_every_chunk_of_every_step(out: Path) -> None:
+    records = read_records(out / "travel" / "tiny")
+    assert [record.series for record in records] == ["space", "keywords"]
+    for record in records:
+        assert record.chunk_seconds.shape == (4, 3)
+        assert record.chunk_messages.tolist() == [50, 50, 20]
+        assert record.matches.sum() > 0
+        assert record.facts["n_living_messages"] == 2 * 120
+        assert record.facts["check"]["pairs"] > 0
+        moved = record.facts["step_moves"]
+        assert len(moved) == 4
+        assert all(0 < n < 300 for n in moved)
+        assert all(METRICS[name].of(record) is not None for name in (*OF_MOVES, "us_per_message", "candidates_per_message"))
+    assert records[0].facts["check"]["against"] == "keywords"
+    assert records[1].facts["check"]["against"] == "moving_scan"
+    assert np.array_equal(records[0].matches, records[1].matches)
+
+
+def test_series_that_take_turns_on_a_journey_are_checked_against_each_other(tmp_path: Path) -> None:
+    plan = tmp_path / "turns.toml"
+    plan.write_text(
+        MOVING.replace('against = "moving_scan"', 'against = "other"').replace("life = 2", "life = 2\ntakes_turns = true")
+    )
+    records = read_records(run_plan(str(plan), "tiny", tmp_path))
+    assert [record.facts["check"]["against"] for record in records] == ["keywords", "space"]
+
+
+class Sluggish(MovingMatcher):
+    """Does not hear of moves; the reference does."""
+
+    def move_table(self, table: pa.Table) -> pa.Table:
+        return super().move_table(table if self.stats()["index"] == "moving_scan" else table.slice(0, 1))
+
+
+class Secretive(MovingMatcher):
+    """Reports all changes, but forgets the results of one subscription; the reference does not."""
+
+    def current_table(self, ids: Any = None) -> pa.Table:
+        found = super().current_table(ids)
+        return found if self.stats()["index"] == "moving_scan" else found.slice(1)
+
+
+@pytest.mark.parametrize(
+    ("matcher", "complaint"), [(Sluggish, "in the changes of step 0"), (Secretive, "in the results at the end")]
+)
+def test_a_moving_index_with_wrong_changes_has_no_times(
+    matcher: type, complaint: str, plans: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(moving_kind, "MovingMatcher", matcher)
+    with pytest.raises(NearcastError, match=f"'keywords' differs from 'moving_scan' {complaint}"):
+        run_plan(str(plans / "travel.toml"), "tiny", tmp_path)
+    assert not (tmp_path / "travel" / "tiny").exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ('against = "moving_scan"', 'against = "scan"', "checks against 'scan'"),
+        ('name = "moving"', 'name = "tweets"', "expected 'moving'"),
+        ('[[series]]\nindex = "grid_keyword_first"\nlabel = "keywords"\n', "", "has one series"),
+    ],
+)
+def test_a_moving_plan_that_cannot_run_says_why(tmp_path: Path, old: str, new: str, complaint: str) -> None:
+    text = MOVING.replace(old, new)
+    if new == "":
+        text = text.replace('against = "moving_scan"', 'against = "other"')
+    if "tweets" in new:
+        text = text.replace("n_across = 10\nn_destinations = 5\nmobility = 0.5\n", "")
+    plan = tmp_path / "bad.toml"
+    plan.write_text(text)
+    with pytest.raises(PlanError, match=complaint):
+        run_plan(str(plan), "tiny", tmp_path)
 
 
 def test_a_record_tells_under_which_circumstances_it_was_taken(out: Path) -> None:
@@ -138,7 +255,7 @@ def test_the_report_is_one_page_with_claim_table_plots_and_verdict(out: Path) ->
     page = make_report(out).read_text(encoding="utf-8")
     for part in ("Spatial &amp; textual.", "Nobody &lt;b&gt;2020&lt;/b&gt;", "reproduced", "µs per message", "two-tiny"):
         assert part in page
-    assert page.count("data:image/svg+xml;base64,") == 2 + 1
+    assert page.count("data:image/svg+xml;base64,") == 2 + 1 + 8
     assert "http" not in page.replace("http://www.w3.org", "")
     for name in ("us_per_message", "candidates_per_message"):
         assert (out / "two" / "tiny" / f"{name}.png").stat().st_size > 5_000

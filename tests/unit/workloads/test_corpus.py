@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -102,3 +103,12 @@ def test_the_real_streams_can_be_read(data_folder: Path) -> None:
         workload = open_workload("incidents", folder=data_folder, source_name=source_name)
         assert workload.messages(100).num_rows == 100
         assert workload.vocabulary_size > 1000
+
+
+def test_travellers_can_meet_the_messages_of_the_gazetteer(folder: Path) -> None:
+    workload = open_workload("moving", over="gazetteer", folder=folder, pool=1000, n_across=5, n_destinations=3)
+    messages = workload.messages(300)
+    for side in ("x", "y"):
+        assert 0.0 <= pc.min(messages[side]).as_py() < pc.max(messages[side]).as_py() <= 1.0
+    assert workload.vocabulary_size == len(workload.words)
+    assert workload.describe()["frequencies"] == "corpus"
