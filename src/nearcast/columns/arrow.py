@@ -62,3 +62,17 @@ def numbers(column: pa.Array, dtype: Any) -> NDArray[Any]:
         column = column.fill_null(0)
     values = borrow(column.buffers()[1], column.type.to_pandas_dtype())[column.offset : column.offset + len(column)]
     return np.ascontiguousarray(values, dtype)
+
+
+def number_column(values: NDArray[Any]) -> pa.Array:
+    """A contiguous array of integers as a column, sharing its memory: `pa.array` would import pandas first, if there is one."""
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
+
+
+def number_room(n: int) -> tuple[NDArray[np.int64], pa.Array]:
+    """An array of int64 to be filled, and the column that shares its memory.
+
+    From the pool of Arrow, which keeps what is given back: fresh pages cost more than what is written to them.
+    """
+    buffer = pa.allocate_buffer(8 * n)
+    return borrow(buffer, np.int64), pa.Array.from_buffers(pa.int64(), n, [None, buffer])

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nearcast.columns.arrow import is_string, numbers
+from nearcast.columns.arrow import is_string, number_column, numbers
 from nearcast.columns.tables import NumberTable, WordTable
 from nearcast.errors import SchemaError
 from nearcast.kernels.number_table import ABSENT
@@ -71,10 +71,15 @@ class Identifiers:
     def take(self, wanted: NDArray[np.int32]) -> pa.Array:
         """The ids with these numbers, as a column."""
         if self.kind != "string":
-            return pa.array(self._numbers.values()[wanted])
+            return number_column(self._numbers.values()[wanted])
         if self._values is None or len(self._values) != self.n:
             self._values = self._strings.values()
-        return self._values.take(pa.array(wanted)).cast(pa.string())
+        return self._values.take(number_column(wanted)).cast(pa.string())
+
+    @property
+    def numbers(self) -> NDArray[np.int64]:
+        """The ids by number, where ids are int64."""
+        return self._numbers.values()
 
     def numbering(self) -> tuple[NDArray[np.int64], int]:
         """What makes int64 ids of numbers: ids by number and 0, or nothing and the first id when ids count up from it."""

@@ -15,6 +15,8 @@ from nearcast.kernels.number_table import NumberTableArrays
 from nearcast.kernels.word_table import SLOT_WIDTH, WordTableArrays
 
 _FIRST_SLOTS = 64
+# One part in so many of the ids is spare.
+_SPARE = 8
 _ANY_LENGTH = 1 << 40
 
 
@@ -67,10 +69,10 @@ class WordTable:
         self._arrays = WordTableArrays(slots, starts, data)
 
     def values(self) -> pa.Array:
-        """Every known word in order of its id (shares no memory with the table)."""
+        """Every known word in order of its id, without a copy: what is known is never written again."""
         starts = self._arrays.word_start[: self.n + 1]
-        data = self._arrays.word_bytes[: int(starts[-1])].tobytes()
-        return pa.LargeStringArray.from_buffers(self.n, pa.py_buffer(starts.tobytes()), pa.py_buffer(data))
+        data = self._arrays.word_bytes[: int(starts[-1])]
+        return pa.LargeStringArray.from_buffers(self.n, pa.py_buffer(starts), pa.py_buffer(data))
 
     def value(self, number: int) -> str:
         start, stop = self._arrays.word_start[number], self._arrays.word_start[number + 1]
@@ -124,9 +126,10 @@ class NumberTable:
     def _grow(self, n_wanted: int) -> None:
         slots, known = self._arrays
         # Once for what is at hand: most of a long column of ids is new.
-        n_known = max(2 * self.n, self.n + n_wanted) + _FIRST_SLOTS
+        n_known = self.n + n_wanted
         if self.n >= len(known):
-            known = np.concatenate([known, np.zeros(n_known - len(known), np.int64)])
+            known = np.empty(n_known + n_known // _SPARE + _FIRST_SLOTS, np.int64)
+            known[: self.n] = self._arrays.number[: self.n]
         if 4 * (self.n + 1) > 3 * len(slots):
             n_slots = 2 * len(slots)
             while 3 * n_slots < 4 * (self.n + n_wanted):

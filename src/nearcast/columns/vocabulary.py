@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from nearcast import settings
-from nearcast.columns.arrow import numbers, word_column
+from nearcast.columns.arrow import number_column, numbers, word_column
 from nearcast.columns.folder import read_folder, write_folder
 from nearcast.columns.tables import NumberTable, WordTable
 from nearcast.errors import KeywordError, NearcastError
@@ -99,7 +99,7 @@ class Vocabulary:
             absent = np.flatnonzero(ids == ABSENT)
             absent = absent[~np.isin(absent, list(problems))] if problems else absent
             if len(absent):
-                ids[absent] = self._table.add(keywords.take(pa.array(absent)))
+                ids[absent] = self._table.add(keywords.take(number_column(absent)))
         return EncodedKeywords(ids, problems)
 
     def _settle_other_spellings(self, keywords: pa.Array, ids: NDArray[np.int32], problems: dict[int, str], grow: bool) -> None:
@@ -111,7 +111,7 @@ class Vocabulary:
         if len(positions) == 0:
             return
         ids[positions] = ABSENT
-        spellings = keywords.take(pa.array(positions)).dictionary_encode()
+        spellings = keywords.take(number_column(positions)).dictionary_encode()
         code = np.asarray(spellings.indices)
         found = self._encode_normal_forms(spellings.dictionary, grow)
         ids[positions] = found.ids[code]

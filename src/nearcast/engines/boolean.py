@@ -5,7 +5,7 @@ The hot path is `match_table`: read → index.match → verify → ids.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +13,20 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nearcast.columns.clauses import ClauseBatch, ClauseStore
+from nearcast.columns.arrow import number_column
+from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.folder import read_folder, write_folder
 from nearcast.columns.identifiers import Identifiers, id_array
 from nearcast.columns.messages import MessageBatch
 from nearcast.columns.schemas import delivery_table
 from nearcast.columns.shapes import ShapeStore
 from nearcast.engines.border import Border
+from nearcast.engines.compacting import Filed, compacted, wants_compacting
 from nearcast.engines.delivering import deliver_runs
 from nearcast.engines.explaining import explain_match
 from nearcast.engines.filing import clauses_of_parsed, clauses_of_plain
 from nearcast.engines.keyword_kind import KeywordKind
+from nearcast.engines.listing import listed
 from nearcast.engines.locks import ReadWriteLock
 from nearcast.engines.merging import BackgroundMerge
 from nearcast.engines.reading_messages import EncodedMessages, read_message_objects, read_message_table
@@ -40,8 +43,6 @@ from nearcast.model.spaces import space_of
 from nearcast.model.subscription import Subscription
 
 _FOLDER_KIND = "matcher"
-# Dead clauses are cleared away when they outnumber the living, but not before there are this many.
-_LEAST_DEAD = 1024
 
 
 class Matcher:
@@ -93,9 +94,9 @@ class Matcher:
 
     def subscribe(self, subscriptions: Iterable[Subscription]) -> None:
         """Register subscriptions; a known id replaces the old one. Bad ones are in `report.rejected`."""
-        listed = _listed(subscriptions, Subscription, "subscriptions")
+        given = listed(subscriptions, Subscription, "subscriptions")
         with self._lock.writing():
-            self._file(read_subscription_objects(listed, self._border, self._ids.kind))
+            self._file(read_subscription_objects(given, self._border, self._ids.kind))
 
     def subscribe_table(self, table: pa.Table) -> None:
         """Register a table: id, keywords, x0, y0, x1, y1; optional interest and region (GeoJSON or WKT; wins over the box)."""
@@ -104,7 +105,7 @@ class Matcher:
 
     def unsubscribe(self, ids: Iterable[Id]) -> None:
         """Forget subscriptions; unknown ids are ignored."""
-        wanted = [checked_id(value, "subscription", NearcastError) for value in _listed(ids, (int, str), "ids")]
+        wanted = [checked_id(value, "subscription", NearcastError) for value in listed(ids, (int, str), "ids")]
         with self._lock.writing():
             kind = str if self._ids.kind == "string" else int
             known = id_array([value for value in wanted if isinstance(value, kind)])
@@ -112,6 +113,11 @@ class Matcher:
             self._clear_dead()
             self._merge_beside()
             self.report = MatchReport()
+
+    @property
+    def is_merging(self) -> bool:
+        """Whether the index is bringing itself into shape in a thread of its own."""
+        return self._merge.is_running
 
     def settle(self) -> None:
         """Wait until the index is in shape: for the merge under way, and for another one as long as it wants one."""
@@ -126,7 +132,7 @@ class Matcher:
     def _file(self, read: ReadSubscriptions) -> None:
         plain_rows = read.plain.row if read.plain is not None else np.empty(0, np.int64)
         rows = np.concatenate([plain_rows, [item.row for item in read.parsed]]).astype(np.int64)
-        numbers = self._ids.add(read.ids.take(pa.array(rows)))
+        numbers = self._ids.add(read.ids.take(number_column(rows)))
         self._remove(numbers)
         n_before = self._clauses.n_alive
         slots = [np.empty(0, np.int32)]
@@ -153,16 +159,9 @@ class Matcher:
 
     def _clear_dead(self) -> None:
         """File everything anew without the dead when they are in the majority."""
-        n_dead = self._clauses.n - self._clauses.n_alive
-        if n_dead <= max(_LEAST_DEAD, self._clauses.n_alive):
+        if not wants_compacting(self._clauses):
             return
-        numbers, batch = self._clauses.alive_batch()
-        ids, shapes, clauses = Identifiers(), ShapeStore(), ClauseStore()
-        ids.kind = self._ids.kind
-        ids.add(self._ids.take(numbers))
-        _move_shapes(batch, self._shapes, shapes)
-        clauses.add(batch)
-        self._ids, self._shapes, self._clauses = ids, shapes, clauses
+        self._ids, self._shapes, self._clauses = compacted(Filed(self._ids, self._shapes, self._clauses))
         self._build_index()
 
     def _merge_beside(self) -> None:
@@ -185,24 +184,29 @@ class Matcher:
 
     def publish(self, messages: Iterable[Message]) -> list[Delivery]:
         """Match message objects; each delivery once, in no particular order. Bad ones are in `report.rejected`."""
-        listed = _listed(messages, Message, "messages")
+        given = listed(messages, Message, "messages")
         with self._lock.reading():
-            batch, rejected = read_message_objects(listed, self._border)
+            batch, rejected = read_message_objects(given, self._border)
             row, number, self.report = self._match(batch, rejected)
             subscription_ids = self._ids.take(number).to_pylist()
-        return [Delivery(subscription, listed[at].id) for subscription, at in zip(subscription_ids, row.tolist(), strict=True)]
+        return [Delivery(subscription, given[at].id) for subscription, at in zip(subscription_ids, row.tolist(), strict=True)]
 
     def match_table(self, table: pa.Table, threads: int | None = 1) -> pa.Table:
         """Match a table of messages (id; keywords or text; x, y or x0, y0, x1, y1) into message_id, subscription_id.
 
         `threads` share the rows of a large table; None = one for each core.
         """
-        n_slices = usable_threads(threads, table.num_rows) if isinstance(table, pa.Table) else 1
-        if n_slices == 1:
-            return self.match_encoded(self.encode_table(table))
-        slices = split_rows(table.num_rows, n_slices)
-        parts = run_beside(lambda first, n: self._deliver(self.encode_table(table.slice(first, n))), slices)
-        self.report = joined_reports([report for _, report in parts], [first for first, _ in slices])
+        n_rows = table.num_rows if isinstance(table, pa.Table) else 0
+        n_threads = usable_threads(threads, n_rows)
+        pieces = split_rows(n_rows, n_threads)
+        with self._lock.reading():
+            if len(pieces) == 1:
+                found, self.report = self._deliver(read_message_table(table, self._border))
+                return found
+            parts = run_beside(
+                lambda first, n: self._deliver(read_message_table(table.slice(first, n), self._border)), pieces, n_threads
+            )
+        self.report = joined_reports([report for _, report in parts], [first for first, _ in pieces])
         return pa.concat_tables([found for found, _ in parts])
 
     def encode_table(self, table: pa.Table) -> EncodedMessages:
@@ -212,19 +216,19 @@ class Matcher:
 
     def match_encoded(self, messages: EncodedMessages) -> pa.Table:
         """As `match_table`, for messages read before. Words that only later subscriptions brought are not seen in them."""
-        found, self.report = self._deliver(messages)
+        with self._lock.reading():
+            found, self.report = self._deliver(messages)
         return found
 
     def _deliver(self, messages: EncodedMessages) -> tuple[pa.Table, MatchReport]:
+        """The deliveries of messages; somebody holds the lock."""
         batch = messages.batch
-        with self._lock.reading():
-            if self._clauses.has_checks:
-                row, number, report = self._match(batch, messages.rejected)
-                return delivery_table(messages.ids.take(pa.array(row)), self._ids.take(number)), report
-            runs = self._index.match_runs(self._clauses, batch)
-            found = deliver_runs(runs, batch.row, messages.ids, self._clauses, self._ids)
-        report = MatchReport(len(batch), found.num_rows, runs.candidates, runs.nodes_visited, messages.rejected)
-        return found, report
+        if self._clauses.has_checks:
+            row, number, report = self._match(batch, messages.rejected)
+            return delivery_table(messages.ids.take(number_column(row)), self._ids.take(number)), report
+        runs = self._index.match_runs(self._clauses, batch)
+        found = deliver_runs(runs, batch.row, messages.ids, self._clauses, self._ids)
+        return found, MatchReport(len(batch), found.num_rows, runs.candidates, runs.nodes_visited, messages.rejected)
 
     def _match(
         self, batch: MessageBatch, rejected: list[tuple[int, str]]
@@ -239,6 +243,11 @@ class Matcher:
 
     def explain(self, message: Message, subscription_id: Id) -> Explanation:
         """Why the message does or does not reach the subscription, and the way through the index."""
+        if not isinstance(message, Message):
+            raise NearcastError(
+                f"explain was given {message!r}; expected explain(message, subscription_id) with a nearcast.Message"
+            )
+        checked_id(subscription_id, "subscription", NearcastError)
         with self._lock.reading():
             batch, rejected = read_message_objects([message], self._border)
             if rejected:
@@ -305,16 +314,3 @@ class Matcher:
         matcher._shapes = ShapeStore(part("shapes"))
         matcher._index.restore(part("index"))
         return matcher
-
-
-def _listed(items: Any, expected: type | tuple[type, ...], what: str) -> Sequence[Any]:
-    single = (*(expected if isinstance(expected, tuple) else (expected,)), str, bytes)
-    if isinstance(items, single) or not isinstance(items, Iterable):
-        raise NearcastError(f"{what} were given as {items!r}; expected a list of them: use [...]")
-    return items if isinstance(items, list | tuple) else list(items)
-
-
-def _move_shapes(batch: ClauseBatch, old: ShapeStore, new: ShapeStore) -> None:
-    """File the shapes a batch uses in a new store and renumber the batch."""
-    renumbered = {int(shape): new.add(old.region(int(shape))) for shape in np.unique(batch.shape) if shape >= 0}
-    batch.shape = np.array([renumbered.get(int(shape), int(shape)) for shape in batch.shape], np.int32)

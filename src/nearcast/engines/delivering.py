@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nearcast.columns.arrow import numbers
+from nearcast.columns.arrow import number_column, number_room, numbers
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.identifiers import Identifiers
 from nearcast.columns.schemas import delivery_table
@@ -25,16 +25,15 @@ def deliver_runs(runs: Runs, row: NDArray[np.int64], message_ids: pa.Array, clau
     """The deliveries of matches that need no check; message m of the runs is `row[m]` of the ids."""
     n_pairs = _n_pairs(runs)
     if pa.types.is_int64(message_ids.type):
-        of_message = np.empty(n_pairs, np.int64)
+        of_message, sent = number_room(n_pairs)
         fill_message_ids(runs.begin, runs.end, row, numbers(message_ids, np.int64), of_message)
-        sent = pa.array(of_message)
     else:
-        sent = message_ids.take(pa.array(np.repeat(row, runs.end - runs.begin)))
+        sent = message_ids.take(number_column(np.repeat(row, runs.end - runs.begin)))
     if ids.kind == "string":
         return delivery_table(sent, ids.take(owners_of_runs(runs, clauses)))
-    of_subscription = np.empty(n_pairs, np.int64)
+    of_subscription, concerned = number_room(n_pairs)
     fill_ids(runs.clause, runs.begin, runs.end, _owner(clauses), *ids.numbering(), of_subscription)
-    return delivery_table(sent, pa.array(of_subscription))
+    return delivery_table(sent, concerned)
 
 
 def _n_pairs(runs: Runs) -> int:

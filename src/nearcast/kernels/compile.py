@@ -20,7 +20,9 @@ from typing import Any
 import numba
 from numba.core import config as numba_config
 from numba.core import event as numba_event
+from numba.core import types as numba_types
 from numba.core.caching import _CacheLocator
+from numba.extending import intrinsic
 
 from nearcast import settings
 
@@ -29,6 +31,7 @@ logger = logging.getLogger("nearcast.compile")
 PACKAGE = Path(__file__).resolve().parent.parent
 _IMPORT = re.compile(r"^\s*(?:from (nearcast[\w.]*) import ([^\n(]+|\([^)]*\))|import (nearcast[\w.]*))", re.MULTILINE)
 _decorating = threading.Lock()
+_writable: set[Path] = set()
 
 # Kernels are not annotated: their parameter types are the comments of the layouts.
 Kernel = Callable[..., Any]
@@ -48,6 +51,11 @@ def _module_file(dotted: str) -> Path | None:
         if file.is_file():
             return file
     return None
+
+
+@cache
+def _resolved(file: str) -> Path:
+    return Path(file).resolve()
 
 
 @cache
@@ -102,8 +110,11 @@ class SourceKeyedLocator(_CacheLocator):  # type: ignore[misc]
 
     @classmethod
     def from_function(cls, function: Callable[..., Any], file: str) -> SourceKeyedLocator:
-        locator = cls(function, Path(file).resolve())
-        locator.ensure_cache_path()
+        locator = cls(function, _resolved(file))
+        # Once per folder: it takes a file that is written and removed again.
+        if locator._folder not in _writable:
+            locator.ensure_cache_path()
+            _writable.add(locator._folder)
         return locator
 
 
@@ -134,6 +145,38 @@ def parallel_kernel(function: Kernel) -> Kernel:
 def inline_kernel(function: Kernel) -> Kernel:
     """Compile a small helper into each of its callers: a call that passes arrays costs more than the helper itself."""
     return _compile_cached(function, forceinline=True)
+
+
+def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    if isinstance(kind, numba_types.Array):
+        array = context.make_array(kind)(context, builder, value)
+        array.meminfo = array.meminfo.type(None)
+        array.parent = array.parent.type(None)
+        return array._getvalue()
+    if isinstance(kind, numba_types.BaseTuple):  # type: ignore[attr-defined]
+        parts = [_without_owner(context, builder, part, builder.extract_value(value, i)) for i, part in enumerate(kind)]
+        return context.make_tuple(builder, kind, parts)
+    return value
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _fast_lent(typingctx: Any, value: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return _without_owner(context, builder, value, arguments[0])
+
+    return value(value), codegen
+
+
+def _plain_lent(value: Any) -> Any:
+    return value
+
+
+lent: Kernel = _plain_lent if numba_config.DISABLE_JIT else _fast_lent
+"""An array, or a tuple of arrays, as it is, but its users are not counted any more.
+
+Numba counts who holds an array, atomically, whenever one is read out of a tuple or handed to a helper: that can cost more than
+the loop around it. The caller of a kernel holds its arguments until it returns, so that inside they need no counting.
+"""
 
 
 class _CompileNotice(numba_event.Listener):  # type: ignore[misc]

@@ -7,7 +7,7 @@ import numpy as np
 from nearcast.kernels.compile import kernel
 from nearcast.kernels.simd import prefetch
 
-_AHEAD = 24
+_AHEAD = 32
 
 
 @kernel
@@ -26,27 +26,24 @@ def fill_message_ids(begin, end, row, message_id, out):
     """The id of the message of each pair."""
     n_out = 0
     for message in range(begin.size):
-        own = message_id[row[message]]
-        for _ in range(end[message] - begin[message]):
-            out[n_out] = own
-            n_out += 1
+        n = end[message] - begin[message]
+        out[n_out : n_out + n] = message_id[row[message]]
+        n_out += n
 
 
 @kernel
 def fill_owners(clause, begin, end, owner, out):
     """The subscription number of the clause of each pair; an empty `owner` says that every clause is its own number."""
-    n_out, is_own = 0, owner.size == 0
+    n_out = 0
     for message in range(begin.size):
-        first, last = begin[message], end[message]
-        if is_own:
-            for at in range(first, last):
-                out[n_out + at - first] = clause[at]
-        else:
-            for at in range(first, last):
-                if at + _AHEAD < last:
-                    prefetch(owner, np.int64(clause[at + _AHEAD]))
-                out[n_out + at - first] = owner[clause[at]]
-        n_out += last - first
+        n = end[message] - begin[message]
+        # Slices, since an index that might be negative keeps the compiler from taking many elements at once.
+        found, own = clause[begin[message] : end[message]], out[n_out : n_out + n]
+        for i in range(n):
+            own[i] = found[i]
+        n_out += n
+    if owner.size:
+        look_up(owner, out)
 
 
 @kernel
@@ -55,16 +52,20 @@ def fill_ids(clause, begin, end, owner, number, first_number, out):
 
     An empty `owner` says that every clause is its own number; an empty `number` that ids count up from `first_number`.
     """
-    n_out, is_own, is_counting = 0, owner.size == 0, number.size == 0
-    for message in range(begin.size):
-        first, last = begin[message], end[message]
-        if is_own and is_counting:
-            for at in range(first, last):
-                out[n_out + at - first] = first_number + clause[at]
-        else:
-            for at in range(first, last):
-                if at + _AHEAD < last and is_own:
-                    prefetch(number, np.int64(clause[at + _AHEAD]))
-                subscription = np.int64(clause[at]) if is_own else np.int64(owner[clause[at]])
-                out[n_out + at - first] = first_number + subscription if is_counting else number[subscription]
-        n_out += last - first
+    fill_owners(clause, begin, end, owner, out)
+    if number.size:
+        look_up(number, out)
+    elif first_number != 0:
+        for i in range(out.size):
+            out[i] += first_number
+
+
+@kernel
+def look_up(value, places):
+    """Put the value in the stead of each place, asking for it some places ahead."""
+    n_asked = max(0, places.size - _AHEAD)
+    for i in range(n_asked):
+        prefetch(value, np.int64(places[i + _AHEAD]))
+        places[i] = value[places[i]]
+    for i in range(n_asked, places.size):
+        places[i] = value[places[i]]

@@ -13,6 +13,7 @@ ABSENT = -1
 EMPTY_SLOT = -1
 
 _BLOCK = 64
+_AHEAD = 16
 _GOLDEN = -7046029254386353131
 _LARGEST = (1 << 63) - 1
 
@@ -34,54 +35,58 @@ def home_slot(number, n_slots):
 
 
 @inline_kernel
-def find_slot(table, number, slot):
-    """The slot that holds the number, or the free slot where it belongs."""
-    last = table.slot.size - 1
-    while table.slot[slot] != EMPTY_SLOT and table.number[table.slot[slot]] != number:
-        slot = (slot + 1) & last
-    return slot
+def find_slot(slot, known, number, at):
+    """The slot that holds the number, or the free slot where it belongs; `at` is its home."""
+    last = slot.size - 1
+    while slot[at] != EMPTY_SLOT and known[slot[at]] != number:
+        at = (at + 1) & last
+    return at
 
 
 @kernel
 def find_numbers(table, numbers, ids):
     """Fill `ids` with the id of each number, or ABSENT; slots are asked for a block ahead of their use."""
+    slot, known = table.slot, table.number
     places = np.empty(_BLOCK, np.int64)
     for block in range(0, ids.size, _BLOCK):
         n_block = min(_BLOCK, ids.size - block)
         for i in range(n_block):
-            places[i] = home_slot(numbers[block + i], table.slot.size)
-            prefetch(table.slot, places[i])
+            places[i] = home_slot(numbers[block + i], slot.size)
+            prefetch(slot, places[i])
         for i in range(n_block):
-            found = table.slot[find_slot(table, numbers[block + i], places[i])]
+            found = slot[find_slot(slot, known, numbers[block + i], places[i])]
             ids[block + i] = found if found != EMPTY_SLOT else ABSENT
 
 
 @kernel
 def add_numbers(table, n_known, numbers, first, ids):
-    """Fill `ids` from position `first` on, giving new numbers the next ids.
+    """Fill `ids` from position `first` on, giving new numbers the next ids; slots are asked for some numbers ahead.
 
     Stops where the table is full. Returns the count of numbers known and the position reached.
     """
-    position = first
-    while position < ids.size:
-        slot = find_slot(table, numbers[position], home_slot(numbers[position], table.slot.size))
-        if table.slot[slot] == EMPTY_SLOT:
-            if 4 * (n_known + 1) > 3 * table.slot.size or n_known >= table.number.size:
-                break
-            table.number[n_known] = numbers[position]
-            table.slot[slot] = n_known
+    slot, known = table.slot, table.number
+    for position in range(first, ids.size):
+        if position + _AHEAD < ids.size:
+            prefetch(slot, home_slot(numbers[position + _AHEAD], slot.size))
+        at = find_slot(slot, known, numbers[position], home_slot(numbers[position], slot.size))
+        if slot[at] == EMPTY_SLOT:
+            if 4 * (n_known + 1) > 3 * slot.size or n_known >= known.size:
+                return n_known, position
+            known[n_known] = numbers[position]
+            slot[at] = n_known
             n_known += 1
-        ids[position] = table.slot[slot]
-        position += 1
-    return n_known, position
+        ids[position] = slot[at]
+    return n_known, ids.size
 
 
 @kernel
 def fill_slots(table, n_known):
     """File every known number in empty slots (after the table has grown)."""
-    for known in range(n_known):
-        number = table.number[known]
-        table.slot[find_slot(table, number, home_slot(number, table.slot.size))] = known
+    slot, known = table.slot, table.number
+    for i in range(n_known):
+        if i + _AHEAD < n_known:
+            prefetch(slot, home_slot(known[i + _AHEAD], slot.size))
+        slot[find_slot(slot, known, known[i], home_slot(known[i], slot.size))] = i
 
 
 @kernel

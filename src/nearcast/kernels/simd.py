@@ -1,29 +1,21 @@
-"""Machine operations Numba does not offer, each with a plain-Python twin for the run without the JIT.
+"""Machine operations Numba does not offer, each with a twin in `simd_plain` for the run without the JIT.
 
-Bits travel as signed int64 in both modes; the twins wrap around exactly as the machine does. The operations on sixteen lanes
-come in three levels, chosen once at import from what Numba compiles for: AVX-512, AVX2, and the twins themselves, compiled.
+Bits travel as signed int64 in both modes; the twins wrap around exactly as the machine does. The operations on sixteen and
+on four lanes come in three levels, chosen once at import from what Numba compiles for: AVX-512, AVX2, and the twins, compiled.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 from llvmlite import binding, ir
 from numba.core import cgutils, types
 from numba.core import config as numba_config
 from numba.extending import intrinsic, register_jitable
 
-_WORD = 1 << 64
-_SIGN = 1 << 63
+from nearcast.kernels import simd_plain as plain
 
-LANES = 16
+LANES = plain.LANES
 _AVX512 = ("avx512f", "avx512bw", "avx512vl", "avx512dq")
 _LEVELS = ("avx512", "avx2", "plain")
-
-
-def _signed(bits: int) -> int:
-    bits &= _WORD - 1
-    return bits - _WORD if bits & _SIGN else bits
 
 
 def _target_features() -> set[str]:
@@ -44,91 +36,6 @@ def level_of(features: set[str], is_checked: bool) -> str:
 
 
 LEVEL = level_of(_target_features(), bool(numba_config.BOUNDSCHECK))
-
-
-# --- plain twins -----------------------------------------------------------------------------------------------
-
-
-def _plain_load8(data: Any, position: int) -> int:
-    return int.from_bytes(bytes(data[position : position + 8]), "little", signed=True)
-
-
-def _plain_multiply(a: int, b: int) -> int:
-    return _signed(int(a) * int(b))
-
-
-def _plain_add(a: int, b: int) -> int:
-    return _signed(int(a) + int(b))
-
-
-def _plain_shift_right(a: int, n: int) -> int:
-    return _signed((int(a) & (_WORD - 1)) >> int(n))
-
-
-def _plain_prefetch(array: Any, position: int) -> None:
-    pass
-
-
-def _plain_lowest_lane(lanes: int) -> int:
-    """The number of the lowest bit that is set; some bit is."""
-    return (int(lanes) & -int(lanes)).bit_length() - 1
-
-
-def _plain_copy_lanes(source: Any, at: int, n: int, target: Any, to: int) -> None:
-    """Copy `n` of at most sixteen int32. The vector forms copy all sixteen: both arrays need as much room."""
-    for i in range(n):
-        target[to + i] = source[at + i]
-
-
-def _plain_box_lanes(box: Any, at: int, stride: int, n: int, x: Any, y: Any) -> int:
-    """Which of `n` boxes hold the point: bits 0 to 15 with the border, bits 16 to 31 without it.
-
-    Box `i` has x0, y0, x1, y1 at `at + i`, `at + stride + i`, and so on.
-    """
-    lanes = 0
-    for i in range(n):
-        x0, y0, x1, y1 = box[at + i], box[at + stride + i], box[at + 2 * stride + i], box[at + 3 * stride + i]
-        if x0 <= x and y0 <= y and x <= x1 and y <= y1:
-            lanes |= 1 << i
-            if x0 < x and y0 < y and x < x1 and y < y1:
-                lanes |= 1 << (LANES + i)
-    return lanes
-
-
-def _plain_signature_lanes(signature: Any, at: int, n: int, filters: Any, first: int) -> int:
-    """Which of `n` signatures name only bits of a filter of 512: a signature is three numbers of nine bits.
-
-    The filter is the sixteen int32 from `filters[first]` on.
-    """
-    lanes = 0
-    for i in range(n):
-        named = int(signature[at + i])
-        has_all = 1
-        for _ in range(3):
-            has_all &= int(filters[first + ((named >> 5) & 15)]) >> (named & 31)
-            named >>= 9
-        lanes |= (has_all & 1) << i
-    return lanes
-
-
-def _plain_equal_lanes(values: Any, at: int, n: int, wanted: int) -> int:
-    """Which of `n` int32 are the wanted one. Nothing behind them is read."""
-    lanes = 0
-    for i in range(n):
-        if values[at + i] == wanted:
-            lanes |= 1 << i
-    return lanes
-
-
-def _plain_append_lanes(source: Any, at: int, lanes: int, target: Any, to: int) -> int:
-    """Append the elements of the lanes that are set; returns the new end. The vector form writes up to sixteen."""
-    lane = 0
-    while lanes >> lane:
-        if (lanes >> lane) & 1:
-            target[to] = source[at + lane]
-            to += 1
-        lane += 1
-    return to
 
 
 # --- intrinsics: one number at a time ----------------------------------------------------------------------------
@@ -244,6 +151,14 @@ def _declare(result, *arguments):
             return result(*(kind if wanted is None else wanted for kind, wanted in zip(kinds, arguments, strict=True)))
 
         # Numba counts the parameters of what it is given, so each arity is spelled out.
+        if len(arguments) == 3:
+
+            @intrinsic
+            def operation3(typingctx, a, b, c):
+                return typed((a, b, c)), codegen
+
+            return operation3
+
         if len(arguments) == 4:
 
             @intrinsic
@@ -351,26 +266,169 @@ def _fast_append_lanes(builder, source, at, lanes, target, to):
     return builder.add(to, builder.ctpop(builder.and_(lanes, ir.Constant(_I64, (1 << LANES) - 1))))
 
 
+# --- intrinsics: four things at once -------------------------------------------------------------------------------
+
+_FOUR, _EIGHT_FLOATS, _FOUR_FLAGS = ir.VectorType(_I32, 4), ir.VectorType(_F32, 8), ir.VectorType(_I1, 4)
+
+
+def _both(builder, bits, shift):
+    """Bits that are set here and `shift` places further up."""
+    return builder.and_(bits, builder.lshr(bits, ir.Constant(_I64, shift)))
+
+
+def _masked(builder, bits, mask):
+    return builder.and_(bits, ir.Constant(_I64, mask))
+
+
+@_declare(types.int64, None, types.int64, types.float32, types.float32)
+def _fast_four_boxes(builder, box, at, x, y):
+    sides = _load(builder, box, at, _FLOATS)
+    point = ir.Constant(_FLOATS, ir.Undefined)
+    for i, value in enumerate((x, y, builder.fneg(x), builder.fneg(y))):
+        for lane in range(4 * i, 4 * i + 4):
+            point = builder.insert_element(point, value, ir.Constant(_I32, lane))
+    answers = []
+    for operation in ("<=", "<"):
+        bits = _bits(builder, builder.fcmp_ordered(operation, sides, point))
+        answers.append(_masked(builder, _both(builder, _both(builder, bits, 8), 4), 15))
+    return builder.or_(answers[0], builder.shl(answers[1], ir.Constant(_I64, 4)))
+
+
+def _four_signatures(look_up):
+    @_declare(types.int64, None, types.int64, None, types.int64)
+    def operation(builder, signature, at, filters, first):
+        four = _load(builder, signature, at, _FOUR)
+        named = builder.shuffle_vector(four, four, ir.Constant(_INTS, [0, 1, 2, 3] * 4))
+        is_more = builder.icmp_signed("!=", builder.and_(named, _constant(1 << 27)), _constant(0))
+        has_all = _constant(1)
+        for _ in range(3):
+            place = builder.and_(builder.lshr(named, _constant(5)), _constant(15))
+            word = look_up(builder, filters, first, place)
+            has_all = builder.and_(has_all, builder.lshr(word, builder.and_(named, _constant(31))))
+            named = builder.lshr(named, _constant(9))
+        fitting = _bits(builder, builder.icmp_signed("!=", has_all, _constant(0)))
+        return builder.or_(_masked(builder, fitting, 15), _masked(builder, _bits(builder, is_more), 15 << 4))
+
+    return operation
+
+
+@_declare(types.int64, None, types.int64, None, types.int64)
+def _fast_four_places(builder, place, at, bounds, first):
+    once = _load(builder, place, at, _EIGHT_FLOATS)
+    points = builder.shuffle_vector(once, once, ir.Constant(_INTS, [*range(8)] * 2))
+    low = _load(builder, bounds, first, _FLOATS)
+    high = _load(builder, bounds, builder.add(first, ir.Constant(_I64, LANES)), _FLOATS)
+    answers = []
+    for operation in ("<=", "<"):
+        is_inside = builder.and_(builder.fcmp_ordered(operation, low, points), builder.fcmp_ordered(operation, points, high))
+        bits = _both(builder, _bits(builder, is_inside), 4)
+        answers.append(
+            builder.or_(_masked(builder, bits, 15), _masked(builder, builder.lshr(bits, ir.Constant(_I64, 4)), 15 << 4))
+        )
+    return builder.or_(answers[0], builder.shl(answers[1], ir.Constant(_I64, 8)))
+
+
+@_declare(types.int64, None, types.int64, types.int32)
+def _fast_four_masks(builder, masks, at, wanted):
+    four, all_ones = _load(builder, masks, at, _FOUR), ir.Constant(_FOUR, [-1] * 4)
+    one = builder.insert_element(ir.Constant(_FOUR, ir.Undefined), wanted, ir.Constant(_I32, 0))
+    asked = builder.shuffle_vector(one, ir.Constant(_FOUR, ir.Undefined), ir.Constant(_FOUR, [0] * 4))
+    lacking = builder.and_(asked, builder.xor(four, all_ones))
+    flags = builder.icmp_signed("==", lacking, ir.Constant(_FOUR, [0] * 4))
+    return builder.zext(builder.bitcast(flags, ir.IntType(4)), _I64)
+
+
+@_declare(types.int64, None, types.int64, types.int64, None, types.int64)
+def _fast_append_four(builder, source, at, lanes, target, to):
+    lanes = _masked(builder, lanes, 15)
+    flags = builder.bitcast(builder.trunc(lanes, ir.IntType(4)), _FOUR_FLAGS)
+    kind = ir.FunctionType(_FOUR, [_FOUR, _FOUR, _FOUR_FLAGS])
+    compress = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.avx512.mask.compress.v4i32")
+    four = builder.call(compress, [_load(builder, source, at, _FOUR), ir.Constant(_FOUR, [0] * 4), flags])
+    _store(builder, four, target, to)
+    return builder.add(to, builder.ctpop(lanes))
+
+
+def _four_rows(builder, data, at, kind):
+    """The four elements at `at`, and at the same place of the next three blocks of sixteen, in sixteen lanes."""
+    four = ir.VectorType(kind.element, 4)
+    rows = [_load(builder, data, builder.add(at, ir.Constant(_I64, LANES * i)), four) for i in range(4)]
+    eight = ir.Constant(ir.VectorType(_I32, 8), list(range(8)))
+    halves = [builder.shuffle_vector(rows[i], rows[i + 1], eight) for i in (0, 2)]
+    return builder.shuffle_vector(halves[0], halves[1], ir.Constant(_INTS, list(range(LANES))))
+
+
+@_declare(types.int64, None, types.int64, None, types.int64)
+def _fast_sixteen_places(builder, place, at, bounds, first):
+    points = [_four_rows(builder, place, builder.add(at, ir.Constant(_I64, 4 * i)), _FLOATS) for i in range(2)]
+    answer = ir.Constant(_I64, 0)
+    for shift, operation in ((0, "<="), (32, "<")):
+        for box in range(2):
+            flags = ir.Constant(_FLAGS, [1] * LANES)
+            for i in range(2):
+                at_low = builder.add(first, ir.Constant(_I64, 8 * box + 4 * i))
+                low = builder.load(builder.gep(bounds, [at_low]))
+                high = builder.load(builder.gep(bounds, [builder.add(at_low, ir.Constant(_I64, LANES))]))
+                flags = builder.and_(flags, builder.fcmp_ordered(operation, _splat(builder, low, _FLOATS), points[i]))
+                flags = builder.and_(flags, builder.fcmp_ordered(operation, points[i], _splat(builder, high, _FLOATS)))
+            answer = builder.or_(answer, builder.shl(_bits(builder, flags), ir.Constant(_I64, shift + LANES * box)))
+    return answer
+
+
+@_declare(types.int64, None, types.int64, types.int32)
+def _fast_sixteen_masks(builder, masks, at, wanted):
+    lacking = builder.and_(_splat(builder, wanted, _INTS), builder.xor(_four_rows(builder, masks, at, _INTS), _constant(-1)))
+    return _bits(builder, builder.icmp_signed("==", lacking, _constant(0)))
+
+
+@_declare(types.int64, None, types.int64, types.int64, None, types.int64)
+def _fast_append_sixteen(builder, source, at, lanes, target, to):
+    lanes = _masked(builder, lanes, (1 << LANES) - 1)
+    flags = builder.bitcast(builder.trunc(lanes, _I16), _FLAGS)
+    kind = ir.FunctionType(_INTS, [_INTS, _INTS, _FLAGS])
+    compress = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.avx512.mask.compress.v16i32")
+    _store(builder, builder.call(compress, [_four_rows(builder, source, at, _INTS), _constant(0), flags]), target, to)
+    return builder.add(to, builder.ctpop(lanes))
+
+
+_ROWS = {
+    "avx512": (_fast_sixteen_places, _fast_sixteen_masks, _fast_append_sixteen),
+    "avx2": (_fast_sixteen_places, _fast_sixteen_masks, plain.append_sixteen),
+    "plain": (plain.sixteen_places, plain.sixteen_masks, plain.append_sixteen),
+}
+_FOURS = {
+    "avx512": (_fast_four_boxes, _four_signatures(_look_up_512), _fast_four_places, _fast_four_masks, _fast_append_four),
+    "avx2": (_fast_four_boxes, _four_signatures(_look_up_256), _fast_four_places, _fast_four_masks, plain.append_four),
+    "plain": (plain.four_boxes, plain.four_signatures, plain.four_places, plain.four_masks, plain.append_four),
+}
 _SIXTEEN = {
     "avx512": (_fast_copy_lanes, _fast_box_lanes, _signature_lanes(_look_up_512), _fast_equal_lanes, _fast_append_lanes),
     # Nothing compresses below AVX-512: the few lanes that are set are gone through.
-    "avx2": (_fast_copy_lanes, _fast_box_lanes, _signature_lanes(_look_up_256), _fast_equal_lanes, _plain_append_lanes),
-    "plain": (_plain_copy_lanes, _plain_box_lanes, _plain_signature_lanes, _plain_equal_lanes, _plain_append_lanes),
+    "avx2": (_fast_copy_lanes, _fast_box_lanes, _signature_lanes(_look_up_256), _fast_equal_lanes, plain.append_lanes),
+    "plain": (plain.copy_lanes, plain.box_lanes, plain.signature_lanes, plain.equal_lanes, plain.append_lanes),
 }
 
 if numba_config.DISABLE_JIT:
     load8, multiply, add, shift_right, prefetch, lowest_lane = (
-        _plain_load8,
-        _plain_multiply,
-        _plain_add,
-        _plain_shift_right,
-        _plain_prefetch,
-        _plain_lowest_lane,
+        plain.load8,
+        plain.multiply,
+        plain.add,
+        plain.shift_right,
+        plain.prefetch,
+        plain.lowest_lane,
     )
     copy_lanes, box_lanes, signature_lanes, equal_lanes, append_lanes = _SIXTEEN["plain"]
+    four_boxes, four_signatures, four_places, four_masks, append_four = _FOURS["plain"]
+    sixteen_places, sixteen_masks, append_sixteen = _ROWS["plain"]
 else:
     load8, multiply, add, shift_right, prefetch = _fast_load8, _fast_multiply, _fast_add, _fast_shift_right, _fast_prefetch
     lowest_lane = _fast_lowest_lane
     copy_lanes, box_lanes, signature_lanes, equal_lanes, append_lanes = (
-        register_jitable(operation) if operation.__name__.startswith("_plain") else operation for operation in _SIXTEEN[LEVEL]
+        register_jitable(operation) if operation.__module__ == plain.__name__ else operation for operation in _SIXTEEN[LEVEL]
+    )
+    four_boxes, four_signatures, four_places, four_masks, append_four = (
+        register_jitable(operation) if operation.__module__ == plain.__name__ else operation for operation in _FOURS[LEVEL]
+    )
+    sixteen_places, sixteen_masks, append_sixteen = (
+        register_jitable(operation) if operation.__module__ == plain.__name__ else operation for operation in _ROWS[LEVEL]
     )

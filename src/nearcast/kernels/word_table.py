@@ -183,15 +183,14 @@ def find_words(table, column, fold, longest, ids):
     return n_unusable
 
 
-@kernel
-def find_slot(table, data, start, stop, fold):
+@inline_kernel
+def find_slot(slot, word_start, word_bytes, data, start, stop, fold):
     """The slot that holds the word or the free one where it belongs, and the two halves of its key."""
     low, high, _ = word_key(data, start, stop, fold)
-    place = home_slot(low, high, table.slot.size // SLOT_WIDTH)
+    place = home_slot(low, high, slot.size // SLOT_WIDTH)
     if high != _LONG:
-        return find_short_word(table.slot, low, high, place), low, high
-    at = find_long_word(table.slot, table.word_start, table.word_bytes, low, place, data, start, stop, fold)
-    return at, low, high
+        return find_short_word(slot, low, high, place), low, high
+    return find_long_word(slot, word_start, word_bytes, low, place, data, start, stop, fold), low, high
 
 
 @kernel
@@ -200,23 +199,23 @@ def add_words(table, n_known, column, fold, first, ids):
 
     Stops where the table or its bytes are full. Returns the number of words known and the position reached.
     """
-    n_slots = table.slot.size // SLOT_WIDTH
-    position = first
-    while position < ids.size:
-        start, stop = column.start[position], column.start[position + 1]
-        at, low, high = find_slot(table, column.data, start, stop, fold)
-        if table.slot[at + 2] == EMPTY_SLOT:
-            begin = table.word_start[n_known]
-            is_full = 4 * (n_known + 1) > 3 * n_slots or n_known + 1 >= table.word_start.size
-            if is_full or begin + (stop - start) > table.word_bytes.size:
-                break
-            copy_word(table.word_bytes, begin, column.data, start, stop, fold)
-            table.word_start[n_known + 1] = begin + (stop - start)
-            table.slot[at], table.slot[at + 1], table.slot[at + 2] = low, high, n_known
+    slot, word_start, word_bytes = table.slot, table.word_start, table.word_bytes
+    starts, data = column.start, column.data
+    n_slots = slot.size // SLOT_WIDTH
+    for position in range(first, ids.size):
+        start, stop = starts[position], starts[position + 1]
+        at, low, high = find_slot(slot, word_start, word_bytes, data, start, stop, fold)
+        if slot[at + 2] == EMPTY_SLOT:
+            begin = word_start[n_known]
+            is_full = 4 * (n_known + 1) > 3 * n_slots or n_known + 1 >= word_start.size
+            if is_full or begin + (stop - start) > word_bytes.size:
+                return n_known, position
+            copy_word(word_bytes, begin, data, start, stop, fold)
+            word_start[n_known + 1] = begin + (stop - start)
+            slot[at], slot[at + 1], slot[at + 2] = low, high, n_known
             n_known += 1
-        ids[position] = table.slot[at + 2]
-        position += 1
-    return n_known, position
+        ids[position] = slot[at + 2]
+    return n_known, ids.size
 
 
 @kernel
@@ -229,6 +228,7 @@ def copy_word(target, at, data, start, stop, fold):
 @kernel
 def fill_slots(table, n_known):
     """File every known word in empty slots (after the table has grown)."""
+    slot, word_start, word_bytes = table.slot, table.word_start, table.word_bytes
     for word in range(n_known):
-        at, low, high = find_slot(table, table.word_bytes, table.word_start[word], table.word_start[word + 1], False)
-        table.slot[at], table.slot[at + 1], table.slot[at + 2] = low, high, word
+        at, low, high = find_slot(slot, word_start, word_bytes, word_bytes, word_start[word], word_start[word + 1], False)
+        slot[at], slot[at + 1], slot[at + 2] = low, high, word

@@ -177,3 +177,14 @@ def test_one_thing_instead_of_a_list_is_explained() -> None:
             call(given)
     with pytest.raises(NearcastError, match="id"):
         matcher.unsubscribe([1.5])  # type: ignore[list-item]
+
+
+def test_arguments_in_the_wrong_order_are_no_explanation() -> None:
+    matcher = nc.Matcher(space="plane")
+    matcher.subscribe([nc.Subscription(1, keywords=["tea"])])
+    message = nc.Message(2, keywords=["tea"], location=(0, 0))
+    with pytest.raises(nc.NearcastError, match=r"explain was given 1; expected explain\(message, subscription_id\)"):
+        matcher.explain(1, message)  # type: ignore[arg-type]
+    with pytest.raises(nc.NearcastError, match=r"the id Message.* is of type Message; expected an int"):
+        matcher.explain(message, message)  # type: ignore[arg-type]
+    assert matcher.explain(message, 1).matched

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 import nearcast as nc
 from nearcast.engines.merging import BackgroundMerge
-from nearcast.engines.splitting import split_rows, usable_threads
+from nearcast.engines.splitting import run_beside, split_rows, usable_threads
 
 N_WORDS = 20
 
@@ -72,7 +73,53 @@ def test_threads_give_the_answers_of_one() -> None:
 def test_few_rows_are_not_worth_a_thread() -> None:
     assert [usable_threads(4, n) for n in (0, 1, 2047, 2048, 10**6)] == [1, 1, 1, 2, 4]
     assert usable_threads(None, 10**6) >= 1
+    assert split_rows(0, 1) == [(0, 0)]
     assert split_rows(10, 3) == [(0, 3), (3, 3), (6, 4)]
+
+
+def test_many_rows_are_cut_into_as_many_pieces_for_each_thread() -> None:
+    pieces = split_rows(100_000, 2)
+    assert len(pieces) == 14
+    assert [first for first, _ in pieces] == [sum(length for _, length in pieces[:at]) for at in range(len(pieces))]
+    assert {length for _, length in pieces} <= {7142, 7143}
+    assert len(split_rows(8192, 1)) == 1
+
+
+def test_pieces_come_back_in_order_whoever_took_them() -> None:
+    names = set()
+
+    def work(first: int, length: int) -> int:
+        names.add(threading.current_thread().name)
+        return first + length
+
+    for _ in range(20):
+        assert run_beside(work, split_rows(90_000, 3), 3) == [30_000 * number // 4 for number in range(1, 13)]
+    # Helpers stay, with what they hold, instead of coming anew each time.
+    assert len(names) <= 1 + max(1, (os.cpu_count() or 1) - 1)
+
+
+@pytest.mark.parametrize("bad", [0, 45_000, 82_500])
+def test_what_a_piece_runs_into_is_raised(bad: int) -> None:
+    def work(first: int, length: int) -> int:
+        return 1 // (first - bad)
+
+    with pytest.raises(ZeroDivisionError):
+        run_beside(work, split_rows(90_000, 3), 3)
+
+
+def test_pieces_give_the_answers_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    matcher = nc.Matcher(space="plane")
+    matcher.subscribe_table(subscriptions(200))
+    given = messages(300)
+    given = given.set_column(
+        2, "x", pa.array([None if row == 222 else value for row, value in enumerate(given["x"].to_pylist())])
+    )
+    whole, report = matcher.match_table(given), matcher.report
+    monkeypatch.setattr("nearcast.engines.splitting._MOST_ROWS", 50)
+    in_pieces = matcher.match_table(given)
+    assert in_pieces.combine_chunks().equals(whole.combine_chunks())
+    assert matcher.report == report
+    assert [row for row, _ in report.rejected] == [222]
 
 
 @pytest.mark.parametrize("threads", [0, -1, 1.5, True])

@@ -12,7 +12,7 @@ import pytest
 from numba.core import config as numba_config
 
 from nearcast.kernels import compile as compiling
-from nearcast.kernels import simd
+from nearcast.kernels import simd, simd_plain
 
 SOURCE = Path(compiling.__file__).resolve().parents[2]
 HELPER = "from nearcast.kernels.compile import kernel\n\n\n@kernel\ndef factor():\n    return {factor}\n"
@@ -90,10 +90,10 @@ def test_machine_operations_equal_their_plain_twins() -> None:
     compiled = kernel(run_all)
     for a, b, n in ((-1, 3, 7), (2**62, 2**62, 1), (-(2**63), -(2**63), 63), (5, -7, 0)):
         expected = (
-            simd._plain_load8(data, 1),
-            simd._plain_multiply(a, b),
-            simd._plain_add(a, b),
-            simd._plain_shift_right(a, n),
+            simd_plain.load8(data, 1),
+            simd_plain.multiply(a, b),
+            simd_plain.add(a, b),
+            simd_plain.shift_right(a, n),
         )
         assert compiled(data, np.int64(a), np.int64(b), np.int64(n)) == expected
-    simd._plain_prefetch(data, 0)
+    simd_plain.prefetch(data, 0)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from llvmlite import binding
 
-from nearcast.kernels import simd
+from nearcast.kernels import simd, simd_plain
 from nearcast.kernels.compile import kernel
 
 AVX2 = "+sse4.2,+avx,+avx2,+bmi,+popcnt,+fma"
@@ -47,6 +47,88 @@ def _lowest_lane(lanes):  # type: ignore[no-untyped-def]
     return simd.lowest_lane(lanes)
 
 
+@kernel
+def _four_boxes(box, at, x, y):  # type: ignore[no-untyped-def]
+    return simd.four_boxes(box, at, x, y)
+
+
+@kernel
+def _four_signatures(signature, at, filters, first):  # type: ignore[no-untyped-def]
+    return simd.four_signatures(signature, at, filters, first)
+
+
+@kernel
+def _four_places(place, at, bounds, first):  # type: ignore[no-untyped-def]
+    return simd.four_places(place, at, bounds, first)
+
+
+@kernel
+def _four_masks(masks, at, wanted):  # type: ignore[no-untyped-def]
+    return simd.four_masks(masks, at, wanted)
+
+
+@kernel
+def _append_four(source, at, lanes, target, to):  # type: ignore[no-untyped-def]
+    return simd.append_four(source, at, lanes, target, to)
+
+
+@kernel
+def _sixteen_places(place, at, bounds, first):  # type: ignore[no-untyped-def]
+    return simd.sixteen_places(place, at, bounds, first)
+
+
+@kernel
+def _sixteen_masks(masks, at, wanted):  # type: ignore[no-untyped-def]
+    return simd.sixteen_masks(masks, at, wanted)
+
+
+@kernel
+def _append_sixteen(source, at, lanes, target, to):  # type: ignore[no-untyped-def]
+    return simd.append_sixteen(source, at, lanes, target, to)
+
+
+def check_fours(n_trials: int) -> None:
+    """The operations on four things at once."""
+    rng = np.random.default_rng(2)
+    for _ in range(n_trials):
+        box = rng.integers(0, 4, 20).astype(np.float32)
+        box[10:] *= -1
+        box[rng.integers(0, 20, 2)] = np.float32(np.nan)
+        x, y = np.float32(rng.integers(0, 4)), np.float32(rng.integers(0, 4))
+        assert _four_boxes(box, 2, x, y) == simd_plain.four_boxes(box, 2, x, y)
+        signature = rng.integers(0, 1 << 28, 9).astype(np.int32)
+        filters = (rng.integers(-(1 << 31), 1 << 31, 40) | rng.integers(-(1 << 31), 1 << 31, 40)).astype(np.int32)
+        assert _four_signatures(signature, 3, filters, 5) == simd_plain.four_signatures(signature, 3, filters, 5)
+        bounds = np.zeros(34, np.float32)
+        for group in range(4):
+            bounds[1 + 4 * group : 5 + 4 * group] = rng.integers(0, 3)
+            bounds[17 + 4 * group : 21 + 4 * group] = rng.integers(1, 4)
+        assert _four_places(box, 2, bounds, 1) == simd_plain.four_places(box, 2, bounds, 1)
+        wanted = int(rng.integers(0, 1 << 30)) & int(rng.integers(0, 1 << 30))
+        masks = (rng.integers(0, 1 << 30, 9) | np.where(rng.random(9) < 0.5, wanted, 0)).astype(np.int32)
+        assert _four_masks(masks, 3, wanted) == simd_plain.four_masks(masks, 3, wanted)
+        places = rng.integers(0, 4, 68).astype(np.float32)
+        places[rng.integers(0, 68, 3)] = np.float32(np.nan)
+        wanted_places = simd_plain.sixteen_places(places, 2, bounds, 1)
+        assert (_sixteen_places(places, 2, bounds, 1) - wanted_places) % (1 << 64) == 0
+        rows = np.where(rng.random(70) < 0.5, wanted, rng.integers(0, 1 << 30, 70)).astype(np.int32)
+        assert _sixteen_masks(rows, 3, wanted) == simd_plain.sixteen_masks(rows, 3, wanted)
+        lanes = int(rng.integers(1 << 16))
+        given, twin = np.zeros(30, np.int32), np.zeros(30, np.int32)
+        end = simd_plain.append_sixteen(rows, 3, lanes, twin, 2)
+        assert _append_sixteen(rows, 3, lanes, given, 2) == end
+        assert np.array_equal(given[:end], twin[:end])
+        lanes = int(rng.integers(16))
+        given, twin = np.zeros(9, np.int32), np.zeros(9, np.int32)
+        end = simd_plain.append_four(signature, 3, lanes, twin, 2)
+        assert _append_four(signature, 3, lanes, given, 2) == end
+        assert np.array_equal(given[:end], twin[:end])
+
+
+def test_every_operation_on_four_equals_its_twin() -> None:
+    check_fours(400)
+
+
 def check_lanes(n_trials: int) -> None:
     """Compare with the twins; small whole numbers make borders meet all the time."""
     rng = np.random.default_rng(1)
@@ -57,23 +139,23 @@ def check_lanes(n_trials: int) -> None:
         box[: 2 * stride] -= 1
         box[rng.integers(0, 200, 5)] = np.float32(np.nan)
         x, y = np.float32(rng.integers(0, 4)), np.float32(rng.integers(0, 4))
-        assert _box_lanes(box, 3, stride, n, x, y) == simd._plain_box_lanes(box, 3, stride, n, x, y)
+        assert _box_lanes(box, 3, stride, n, x, y) == simd_plain.box_lanes(box, 3, stride, n, x, y)
         signature = rng.integers(0, 1 << 27, 40).astype(np.int32)
         filters = (rng.integers(-(1 << 31), 1 << 31, 40) | rng.integers(-(1 << 31), 1 << 31, 40)).astype(np.int32)
-        wanted = simd._plain_signature_lanes(signature, 3, n, filters, 5)
+        wanted = simd_plain.signature_lanes(signature, 3, n, filters, 5)
         assert _signature_lanes(signature, 3, n, filters, 5) == wanted
         # The last values of an array: nothing behind them may be read.
         values = rng.integers(0, 4, n + 2).astype(np.int32)
-        assert _equal_lanes(values, 2, n, np.int32(3)) == simd._plain_equal_lanes(values, 2, n, 3)
+        assert _equal_lanes(values, 2, n, np.int32(3)) == simd_plain.equal_lanes(values, 2, n, 3)
         lanes = int(rng.integers(0, 1 << simd.LANES))
         given, twin = np.zeros(40, np.int32), np.zeros(40, np.int32)
-        end = simd._plain_append_lanes(signature, 3, lanes, twin, 2)
+        end = simd_plain.append_lanes(signature, 3, lanes, twin, 2)
         assert _append_lanes(signature, 3, lanes, given, 2) == end
         assert np.array_equal(given[:end], twin[:end])
         _copy_lanes(signature, 7, n, given, 0)
         assert np.array_equal(given[:n], signature[7 : 7 + n])
         if lanes:
-            assert _lowest_lane(lanes) == simd._plain_lowest_lane(lanes) == f"{lanes:b}"[::-1].index("1")
+            assert _lowest_lane(lanes) == simd_plain.lowest_lane(lanes) == f"{lanes:b}"[::-1].index("1")
 
 
 def test_every_operation_equals_its_twin() -> None:
@@ -111,6 +193,8 @@ def test_a_lower_level_gives_the_same_answers(level: str, features: str) -> None
         f"assert simd.LEVEL == {level!r}, simd.LEVEL\n"
         "from tests.unit.kernels.test_simd import check_lanes\n"
         "check_lanes(200)\n"
+        "from tests.unit.kernels.test_simd import check_fours\n"
+        "check_fours(200)\n"
         "from tests.unit.indexes.frequency_grid.worlds import RandomWorld, built, expected, filed, found\n"
         "for seed in range(8):\n"
         "    world = RandomWorld(seed)\n"

@@ -65,7 +65,8 @@ def no_late(n_owners: int) -> LateArrays:
     """Nothing is late; block 0 is never used."""
     head = np.zeros(LATE_FIELDS, np.int64)
     head[N_BLOCKS] = 1
-    return LateArrays(np.zeros(n_owners, np.uint8), free_slots(0), np.zeros(BLOCK_SIZE, np.int32), head)
+    slot = free_slots(0)
+    return LateArrays(np.zeros(n_owners, np.uint8), slot, _free_sieve(slot), np.zeros(BLOCK_SIZE, np.int32), head)
 
 
 def aligned(n: int) -> NDArray[np.int32]:
@@ -170,8 +171,14 @@ def with_more_room(late: LateArrays, least_blocks: int) -> LateArrays:
     """The same with room for `least_blocks` more blocks at least, as many keys, and one more clause of many cells."""
     n_blocks, n_keys = int(late.head[N_BLOCKS]), int(late.head[N_KEYS])
     grown = max(least_blocks, n_blocks // 4) + MOST_CELLS
-    block = np.zeros((n_blocks + grown) * BLOCK_SIZE + SLACK, np.int32)
+    block = aligned((n_blocks + grown) * BLOCK_SIZE + SLACK)
+    block[n_blocks * BLOCK_SIZE :] = 0
     block[: n_blocks * BLOCK_SIZE] = late.block[: n_blocks * BLOCK_SIZE]
     slot = free_slots(n_keys + grown)
-    refill_slots(late.slot, slot)
-    return late._replace(slot=slot, block=block)
+    sieve = _free_sieve(slot)
+    refill_slots(late.slot, slot, sieve)
+    return late._replace(slot=slot, sieve=sieve, block=block)
+
+
+def _free_sieve(slot: NDArray[np.int64]) -> NDArray[np.uint8]:
+    return np.zeros(len(slot) // 2, np.uint8)

@@ -11,6 +11,7 @@ from nearcast.kernels.simd import multiply, shift_right
 _GOLDEN = -7046029254386353131  # 2^64 / golden ratio, as signed
 _MIX = 0x2545F4914F6CDD1D
 _KNUTH = 2654435761
+_LOW_HALF = (1 << 31) - 1
 _LARGEST_SINGLE = 3.4028234663852886e38
 
 
@@ -27,12 +28,23 @@ def list_key(owner, cell):
 
 
 @inline_kernel
+def mixed_key(key):
+    """A key as 64 bits without a pattern."""
+    mixed = multiply(key, np.int64(_GOLDEN))
+    return multiply(mixed ^ shift_right(mixed, np.int64(29)), np.int64(_MIX))
+
+
+@inline_kernel
 def home_slot(key, n_slots):
     """Where a key is looked for first: the first slot of a cache line, for the others of the line come with it."""
-    mixed = multiply(key, np.int64(_GOLDEN))
-    mixed = multiply(mixed ^ shift_right(mixed, np.int64(29)), np.int64(_MIX))
     # The upper half of the hash as a fraction of all lines: their number need not be a power of two.
-    return ((shift_right(mixed, np.int64(33)) * (n_slots // LINE_SLOTS)) >> 31) * LINE_SLOTS
+    return ((shift_right(mixed_key(key), np.int64(33)) * (n_slots // LINE_SLOTS)) >> 31) * LINE_SLOTS
+
+
+@inline_kernel
+def sieve_bit(key, n_bits):
+    """The bit of a sieve that stands for a key."""
+    return ((shift_right(mixed_key(key), np.int64(2)) & _LOW_HALF) * n_bits) >> 31
 
 
 @inline_kernel

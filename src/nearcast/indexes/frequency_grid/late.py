@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearcast.indexes.frequency_grid.keys import filter_bit, home_slot, list_key, narrow, owner_of
+from nearcast.indexes.frequency_grid.keys import filter_bit, home_slot, list_key, narrow, owner_of, sieve_bit
 from nearcast.indexes.frequency_grid.layout import (
     BLOCK_HEADER,
     BLOCK_ROOM,
     BLOCK_SIZE,
     CELL_BITS,
     FREE_BLOCK,
+    HAS_OTHERS,
     LATE_COARSER,
     LEVEL_MASK,
     MAX_LEVEL,
@@ -20,6 +21,7 @@ from nearcast.indexes.frequency_grid.layout import (
 )
 from nearcast.indexes.frequency_grid.levels import cells_of, first_column, first_row, last_column, last_row
 from nearcast.kernels.compile import inline_kernel, kernel
+from nearcast.kernels.simd import prefetch
 
 # A clause over more late cells than this stands in a chain of its owner's that has no cell.
 MOST_CELLS = 16
@@ -28,6 +30,7 @@ HAS_WIDE = 64  # beside the level
 LATE_LEVEL_MASK = HAS_WIDE - 1
 _CLAUSE_FIELD = 5
 _SIGNATURE_FIELD = 4
+_BLOCK = 32
 
 
 @inline_kernel
@@ -57,15 +60,32 @@ def slot_for(slot, key):
     return at
 
 
+@inline_kernel
+def may_hold(sieve, key):
+    """1 if a key may have been filed, else 0; most that were not are known by their bit."""
+    bit = sieve_bit(key, 8 * sieve.size)
+    return (np.int64(sieve[bit >> 3]) >> (bit & 7)) & 1
+
+
+@inline_kernel
+def let_through(sieve, key):
+    """Remember that a key is filed."""
+    bit = sieve_bit(key, 8 * sieve.size)
+    sieve[bit >> 3] |= np.uint8(1 << (bit & 7))
+
+
 @kernel
 def signature_of(keyword_start, keyword, owner, clause):
-    """Up to three of a clause's other keywords as bits of a filter; bit 0, which every message has, stands for none."""
+    """Up to three of a clause's other keywords as bits of a filter; bit 0, which every message has, stands for none.
+
+    Beside them HAS_OTHERS, if there are any.
+    """
     signature, n_named = 0, 0
     for at in range(keyword_start[clause], keyword_start[clause + 1]):
         if 1 + keyword[at] != owner and n_named < 3:
             signature |= filter_bit(keyword[at]) << (9 * n_named)
             n_named += 1
-    return signature
+    return signature | HAS_OTHERS if n_named > 0 else signature
 
 
 @inline_kernel
@@ -94,37 +114,50 @@ def append_entry(block, late_box, slot, at, head, clauses_box, clause, signature
 
 @kernel
 def insert_clauses(grid, late, clauses, slots, first):
-    """File clauses from position `first` of `slots` on; returns where room was lacking, or the end."""
+    """File clauses from position `first` of `slots` on; returns where room was lacking, or the end.
+
+    Works in blocks: the slots of all clauses of a block are asked for before the first is filed.
+    """
     door, frequency, frame, max_level = grid.door, grid.frequency, grid.frame, grid.head[MAX_LEVEL]
-    level, slot, block, head = late.level, late.slot, late.block, late.head
+    level, slot, sieve, block, head = late.level, late.slot, late.sieve, late.block, late.head
     late_box = block.view(np.float32)
     keyword_start, keyword = clauses.keyword_start, clauses.keyword
     clauses_box = (clauses.x0, clauses.y0, clauses.x1, clauses.y1)
     n_slots, n_room = slot.size // 2, block.size // BLOCK_SIZE
-    for i in range(first, slots.size):
-        # Every cell may need a new block and a new slot.
-        if head[N_BLOCKS] + MOST_CELLS > n_room or 3 * (head[N_KEYS] + MOST_CELLS) > 2 * n_slots:
-            return i
-        clause = slots[i]
-        owner = owner_of(keyword_start, keyword, frequency, clause)
-        if level[owner] & LATE_LEVEL_MASK == 0:
-            level[owner] = 1 + level_for(door, owner)
-        own_level = np.int64(level[owner] & LATE_LEVEL_MASK) - 1
-        signature = signature_of(keyword_start, keyword, owner, clause)
-        column0, row0, column1, row1 = late_cells(frame, max_level, own_level, clauses_box, clause)
-        is_wide = (column1 - column0 + 1) * (row1 - row0 + 1) > MOST_CELLS
-        if is_wide:
-            level[owner] |= HAS_WIDE
-            column0, row0, column1, row1 = 0, 0, 0, 0
-        for column in range(column0, column1 + 1):
-            for row in range(row0, row1 + 1):
-                key = list_key(owner, WIDE_CELL if is_wide else (column << own_level) | row)
-                at = slot_for(slot, key)
+    owners, keys, n_keys = np.empty(_BLOCK, np.int64), np.empty(_BLOCK * MOST_CELLS, np.int64), np.empty(_BLOCK, np.int64)
+    for begin in range(first, slots.size, _BLOCK):
+        n_block = min(_BLOCK, slots.size - begin)
+        for i in range(n_block):
+            owner = owner_of(keyword_start, keyword, frequency, slots[begin + i])
+            if level[owner] & LATE_LEVEL_MASK == 0:
+                level[owner] = 1 + level_for(door, owner)
+            own_level = np.int64(level[owner] & LATE_LEVEL_MASK) - 1
+            column0, row0, column1, row1 = late_cells(frame, max_level, own_level, clauses_box, slots[begin + i])
+            owners[i], n_keys[i] = owner, 0
+            if (column1 - column0 + 1) * (row1 - row0 + 1) > MOST_CELLS:
+                level[owner] |= HAS_WIDE
+                keys[MOST_CELLS * i], n_keys[i] = list_key(owner, WIDE_CELL), 1
+                continue
+            for column in range(column0, column1 + 1):
+                for row in range(row0, row1 + 1):
+                    key = list_key(owner, (column << own_level) | row)
+                    prefetch(slot, 2 * home_slot(key, n_slots))
+                    keys[MOST_CELLS * i + n_keys[i]] = key
+                    n_keys[i] += 1
+        for i in range(n_block):
+            # Every cell may need a new block and a new slot.
+            if head[N_BLOCKS] + MOST_CELLS > n_room or 3 * (head[N_KEYS] + MOST_CELLS) > 2 * n_slots:
+                return begin + i
+            clause = slots[begin + i]
+            signature = signature_of(keyword_start, keyword, owners[i], clause)
+            for j in range(MOST_CELLS * i, MOST_CELLS * i + n_keys[i]):
+                at = slot_for(slot, keys[j])
                 if slot[2 * at] == 0:
-                    slot[2 * at], slot[2 * at + 1] = key, 0
+                    slot[2 * at], slot[2 * at + 1] = keys[j], 0
+                    let_through(sieve, keys[j])
                     head[N_KEYS] += 1
                 append_entry(block, late_box, slot, at, head, clauses_box, clause, signature)
-        head[N_LATE] += 1
+            head[N_LATE] += 1
     return slots.size
 
 
@@ -174,9 +207,10 @@ def remove_clauses(grid, late, clauses, slots):
 
 
 @kernel
-def refill_slots(old, new):
-    """File what the slots of a table hold in a larger one."""
+def refill_slots(old, new, sieve):
+    """File what the slots of a table hold in a larger one, and in its sieve."""
     for at in range(old.size // 2):
         if old[2 * at] != 0:
             to = slot_for(new, old[2 * at])
             new[2 * to], new[2 * to + 1] = old[2 * at], old[2 * at + 1]
+            let_through(sieve, old[2 * at])

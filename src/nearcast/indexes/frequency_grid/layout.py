@@ -66,16 +66,20 @@ class GridArrays(NamedTuple):
 class LateArrays(NamedTuple):
     """Clauses that came after the grid was built, in chains of small blocks by owner and cell of a coarser grid.
 
-    A block is the next older block, the number of entries, and room for three: x0, y0, x1, y1, signature, clause, each thrice.
+    A block is the next older block, the number of entries, and room for five: five times x0, then y0, x1, y1, signature and
+    clause: two cache lines.
     """
 
     level: np.ndarray  # uint8[n_owners]: 1 + level of the owner's late grid; 0 = nothing is late
     slot: np.ndarray  # int64[2 * n_slots]: 1 + key (0 = free), newest block (0 = none any more)
+    sieve: np.ndarray  # uint8[n_slots]: a bit for every key; most keys that are not filed fall on a bit that is not set
     block: np.ndarray  # int32[BLOCK_SIZE * capacity]; block 0 is nothing
     head: np.ndarray  # int64[LATE_FIELDS]
 
 
-BLOCK_ROOM = 3
+# Beside a late signature: the clause has keywords other than its owner's, which it takes more than a signature to know.
+HAS_OTHERS = 1 << 27
+BLOCK_ROOM = 5
 BLOCK_HEADER = 2
 BLOCK_SIZE = BLOCK_HEADER + 6 * BLOCK_ROOM
 # Fields of the head of late clauses.

@@ -10,7 +10,7 @@ import numpy as np
 
 from nearcast.indexes.frequency_grid.areas import match_area
 from nearcast.indexes.frequency_grid.keys import filter_bit, fold_of, home_slot, list_key
-from nearcast.indexes.frequency_grid.late import HAS_WIDE, LATE_LEVEL_MASK, WIDE_CELL
+from nearcast.indexes.frequency_grid.late import HAS_WIDE, LATE_LEVEL_MASK, WIDE_CELL, may_hold
 from nearcast.indexes.frequency_grid.layout import (
     BLOCK_SIZE,
     LEVEL_BITS,
@@ -22,9 +22,8 @@ from nearcast.indexes.frequency_grid.layout import (
     N_LATE,
     SLACK,
 )
-from nearcast.indexes.frequency_grid.probe import find_from
 from nearcast.indexes.frequency_grid.scanning import check_pending, scan_late, scan_points
-from nearcast.kernels.compile import kernel
+from nearcast.kernels.compile import kernel, lent
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.kernels.quadtree import column_of
 from nearcast.kernels.simd import LANES, prefetch
@@ -107,34 +106,51 @@ def find_lists(door, slot, run, frame, max_level, message_start, keyword, mx, my
 
 
 @kernel
-def find_late(late, frame, max_level, message_start, keyword, mx, my, first, last, width, late_at, n_late):
-    """The chains of late clauses each point of a group has to scan, asked for."""
-    level, slot, block = late.level, late.slot, late.block
+def ask_for_late(level, slot, sieve, frame, max_level, message_start, keyword, mx, my, first, last, width, keys, n_keys):
+    """The keys of the chains of late clauses that each point of a group may have to scan, and their slots asked for."""
     n_owners, n_slots, n_columns = level.size, slot.size // 2, 1 << max_level
     for message in range(first, last):
         j = message - first
         begin, end = message_start[message], message_start[message + 1]
         column = column_of(mx[message], frame[0], frame[1], frame[2], n_columns)
         row = column_of(my[message], frame[3], frame[4], frame[5], n_columns)
-        n_found = 0
+        to = 4 * width * j
         for at in range(begin - 1, end):
             owner = 0 if at < begin else 1 + np.int64(keyword[at])
-            if owner >= n_owners or level[owner] == 0:
+            if owner >= n_owners:
                 continue
-            own_level = np.int64(level[owner] & LATE_LEVEL_MASK) - 1
+            # Without a late grid it is as good as level 0, where nothing is filed.
+            own_level = max(0, np.int64(level[owner] & LATE_LEVEL_MASK) - 1)
             shift = max_level - own_level
             key = list_key(owner, ((column >> shift) << own_level) | (row >> shift))
-            newest = find_from(slot, key, home_slot(key, n_slots))
-            if newest != 0:
-                prefetch(block, newest * BLOCK_SIZE)
-                late_at[2 * width * j + n_found] = newest
-                n_found += 1
+            # Written in any case, and written over if it is not there: whether it is cannot be foreseen.
+            keys[to], keys[to + 1] = key, home_slot(key, n_slots)
+            to += 2 * may_hold(sieve, key)
             if level[owner] & HAS_WIDE:
                 key = list_key(owner, WIDE_CELL)
-                newest = find_from(slot, key, home_slot(key, n_slots))
-                if newest != 0:
-                    late_at[2 * width * j + n_found] = newest
-                    n_found += 1
+                keys[to], keys[to + 1] = key, home_slot(key, n_slots)
+                to += 2
+        n_keys[j] = (to - 4 * width * j) // 2
+        for i in range(n_keys[j]):
+            prefetch(slot, 2 * keys[4 * width * j + 2 * i + 1])
+
+
+@kernel
+def find_late(slot, block, n_messages, width, keys, n_keys, late_at, n_late):
+    """The chains of late clauses each point of a group has to scan, asked for."""
+    n_slots = slot.size // 2
+    for j in range(n_messages):
+        n_found = 0
+        for i in range(n_keys[j]):
+            key, at = keys[4 * width * j + 2 * i], keys[4 * width * j + 2 * i + 1]
+            while slot[2 * at] != 0 and slot[2 * at] != key:
+                at = at + 1 if at + 1 < n_slots else 0
+            newest = slot[2 * at + 1] if slot[2 * at] == key else 0
+            if newest != 0:
+                prefetch(block, newest * BLOCK_SIZE)
+                prefetch(block, newest * BLOCK_SIZE + LINE)
+                late_at[2 * width * j + n_found] = newest
+                n_found += 1
         n_late[j] = n_found
 
 
@@ -145,20 +161,22 @@ def match_messages(grid, late, clauses, messages, width, first, n_out, scratch):
     `width` is one more than the most keywords of a message. Stops before a group whose matches do not fit; returns the message
     it stopped before and the end of what is written.
     """
-    door, slot, run, frame, max_level = grid.door, grid.slot, grid.run, grid.frame, grid.head[MAX_LEVEL]
+    door, slot, run, frame, max_level = lent(grid.door), lent(grid.slot), lent(grid.run), lent(grid.frame), grid.head[MAX_LEVEL]
     has_late = late.head[N_LATE] > 0
-    message_start, keyword = messages.keyword_start, messages.keyword
-    mx, my, mx1, my1 = messages.x0, messages.y0, messages.x1, messages.y1
-    x0, y0, x1, y1 = clauses.x0, clauses.y0, clauses.x1, clauses.y1
-    words = (clauses.keyword_start, clauses.keyword)
-    out, begins, ends, counters = scratch.clause, scratch.begin, scratch.end, scratch.counters
-    pending = scratch.pending
+    late_level, late_slot, sieve, block = lent(late.level), lent(late.slot), lent(late.sieve), lent(late.block)
+    message_start, keyword = lent(messages.keyword_start), lent(messages.keyword)
+    mx, my, mx1, my1 = lent(messages.x0), lent(messages.y0), lent(messages.x1), lent(messages.y1)
+    x0, y0, x1, y1 = lent(clauses.x0), lent(clauses.y0), lent(clauses.x1), lent(clauses.y1)
+    words = (lent(clauses.keyword_start), lent(clauses.keyword))
+    out, begins, ends, counters = lent(scratch.clause), lent(scratch.begin), lent(scratch.end), scratch.counters
+    pending = lent(scratch.pending)
     room = min(out.size, pending.size) - SLACK
     n_messages = mx.size
     list_at, keys = np.empty(2 * width * GROUP, np.int64), np.empty(2 * width * GROUP, np.int64)
     n_lists, filters = np.empty(2 * GROUP, np.int64), np.zeros(LANES * GROUP, np.int32)
     found, marks, n_late = np.empty(room if has_late else 0, np.int32), np.zeros(GROUP, np.int64), np.zeros(GROUP, np.int64)
     late_at = np.empty(2 * width * GROUP if has_late else 0, np.int64)
+    late_keys, n_late_keys = np.empty(4 * width * GROUP + 2 if has_late else 0, np.int64), np.empty(GROUP, np.int64)
     ask_for_doors(door, message_start, keyword, first, min(first + GROUP, n_messages))
     group = first
     while group < n_messages:
@@ -175,6 +193,23 @@ def match_messages(grid, late, clauses, messages, width, first, n_out, scratch):
         last = group + 1
         while last < n_messages and last - group < GROUP and mx[last] == mx1[last] and my[last] == my1[last]:
             last += 1
+        if has_late:
+            ask_for_late(
+                late_level,
+                late_slot,
+                sieve,
+                frame,
+                max_level,
+                message_start,
+                keyword,
+                mx,
+                my,
+                group,
+                last,
+                width,
+                late_keys,
+                n_late_keys,
+            )
         fill_filters(message_start, keyword, group, last, filters)
         find_lists(
             door, slot, run, frame, max_level, message_start, keyword, mx, my, group, last, width, list_at, keys, n_lists
@@ -183,9 +218,9 @@ def match_messages(grid, late, clauses, messages, width, first, n_out, scratch):
         marks[:] = 0
         n_candidates = 0
         if has_late:
-            find_late(late, frame, max_level, message_start, keyword, mx, my, group, last, width, late_at, n_late)
+            find_late(late_slot, block, last - group, width, late_keys, n_late_keys, late_at, n_late)
             n_candidates = scan_late(
-                late.block,
+                block,
                 late_at,
                 n_late,
                 width,

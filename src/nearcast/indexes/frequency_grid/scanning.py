@@ -12,7 +12,9 @@ from nearcast.indexes.frequency_grid.layout import (
     BLOCK_HEADER,
     BLOCK_ROOM,
     BLOCK_SIZE,
+    HAS_OTHERS,
     HEADER,
+    LINE,
     MORE_KEYWORDS,
     MULTIPLE_FIELDS,
     NO_KEYWORD,
@@ -104,15 +106,20 @@ def scan_points(
                 return NO_ROOM, n_pending, n_tested
             n_tested += n_entries
             at += HEADER
-            for k in range(0, n_covering, LANES):
+            copy_lanes(run, at, min(LANES, n_covering), out, n_out)
+            for k in range(LANES, n_covering, LANES):
                 copy_lanes(run, at + k, min(LANES, n_covering - k), out, n_out + k)
             n_out += n_covering
             at += n_covering
-            for k in range(0, n_single, LANES):
+            k = 0
+            while True:
                 lanes = box_lanes(box, at + k, n_single, min(LANES, n_single - k), narrow_x, narrow_y)
                 if lanes & _BORDER != lanes >> LANES:
                     lanes = settle_border(run, at + 4 * n_single + k, 1, lanes, x0, y0, x1, y1, x, y)
                 n_out = append_lanes(run, at + 4 * n_single + k, lanes & _BORDER, out, n_out)
+                k += LANES
+                if k >= n_single:
+                    break
             at += SINGLE_FIELDS * n_single
             records = at + MULTIPLE_FIELDS * n_multiple
             for k in range(0, n_multiple, LANES):
@@ -208,17 +215,24 @@ def scan_late(
                 newest = np.int64(block[at])
                 if newest != 0:
                     prefetch(block, newest * BLOCK_SIZE)
+                    prefetch(block, newest * BLOCK_SIZE + LINE)
                 if n_found + n > found.size:
                     return NO_ROOM
                 entry = at + BLOCK_HEADER
                 n_tested += n
                 lanes = box_lanes(late_box, entry, BLOCK_ROOM, n, narrow_x, narrow_y)
-                lanes &= signature_lanes(block, entry + 4 * BLOCK_ROOM, n, filters, LANES * j)
+                fitting = signature_lanes(block, entry + 4 * BLOCK_ROOM, n, filters, LANES * j)
+                lanes &= fitting | (fitting << LANES)
+                if lanes & _BORDER != lanes >> LANES:
+                    lanes = settle_border(block, entry + 5 * BLOCK_ROOM, 1, lanes, x0, y0, x1, y1, x, y)
+                lanes &= _BORDER
                 while lanes != 0:
-                    clause = block[entry + 5 * BLOCK_ROOM + lowest_lane(lanes)]
+                    lane = lowest_lane(lanes)
                     lanes &= lanes - 1
-                    is_inside = x0[clause] <= x and x <= x1[clause] and y0[clause] <= y and y <= y1[clause]
-                    if is_inside and has_clause_keywords(keyword_start, keyword, clause, message_keyword, begin, end):
+                    clause = block[entry + 5 * BLOCK_ROOM + lane]
+                    if block[entry + 4 * BLOCK_ROOM + lane] < HAS_OTHERS or has_clause_keywords(
+                        keyword_start, keyword, clause, message_keyword, begin, end
+                    ):
                         found[n_found] = clause
                         n_found += 1
         found_end[j] = n_found

@@ -224,3 +224,22 @@ def test_the_path_is_told() -> None:
     assert "without a cell" in index.explain(store, near, 60)[1]
     assert "without keyword" in index.explain(store, near, 61)[0]
     assert "lacks that keyword" in index.explain(store, near, 62)[1]
+
+
+def test_long_lists_of_every_kind_and_more_matches_than_there_is_room_for() -> None:
+    # Sixteen at a time: forty of each kind take three turns; sixty messages at one place more than the first room.
+    around = (0.0, 0.0, 100.0, 100.0)
+    rows: list[Row] = [([k % 3], (k / 10, k / 10, 100.0, 100.0)) for k in range(120)]
+    rows += [([k % 3, 5, 6], around) for k in range(120)]
+    # Among many small ones, which make a grid worth it, those that cover a whole cell.
+    rows += [([8], at(x * 5.0, y * 5.0)) for x in range(21) for y in range(21)]
+    rows += [([8], (10.0 + k / 100, 10.0, 70.0, 70.0)) for k in range(40)]
+    store = filed(rows)
+    index = built(store)
+    batch = messages(
+        [([0, 1, 2, 5, 6, 8], at(50.0, 50.0))] * 60
+        + [([8], at(35.0, 36.0))]
+        + [([0, 5], at(3.0, 3.0)), ([0, 1, 5, 6], (3.0, 3.0, 4.0, 4.0))]
+    )
+    assert index.match(store, batch).candidates > 60 * 200
+    assert found(index, store, batch) == expected(store, batch)

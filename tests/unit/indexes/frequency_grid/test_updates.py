@@ -20,6 +20,7 @@ from tests.unit.indexes.frequency_grid.worlds import (
 from nearcast.columns.clauses import ClauseStore
 from nearcast.indexes.frequency_grid import layout
 from nearcast.indexes.frequency_grid.index import FrequencyGrid, FrequencyGridParameters
+from nearcast.indexes.frequency_grid.late import may_hold
 
 
 def remove(index: FrequencyGrid, store: ClauseStore, owners: list[int]) -> None:
@@ -63,7 +64,34 @@ def test_blocks_of_late_clauses_are_used_again() -> None:
         insert(index, store, [([1], at(0.5, 0.5))] * 30)
         assert len(found(index, store, messages([([1], at(0.5, 0.5))]))) == 30
         remove(index, store, list(range(first, first + 30)))
-    assert index._late.head[layout.N_BLOCKS] == 1 + 10
+    assert index._late.head[layout.N_BLOCKS] == 1 + 30 // layout.BLOCK_ROOM
+
+
+def test_late_clauses_are_found_when_their_table_has_grown() -> None:
+    world = RandomWorld(11, n_words=40, side=64.0)
+    store = filed(world.clauses(400))
+    index = built(store)
+    n_slots = []
+    for _ in range(30):
+        insert(index, store, world.clauses(20))
+        n_slots.append(len(index._late.sieve))
+    assert len(set(n_slots)) > 2
+    batch = world.messages(80)
+    assert found(index, store, batch) == expected(store, batch)
+    # A bit for every key: what is filed is let through, and most of what is not is kept out.
+    late, filed_keys = index._late, index._late.slot[::2]
+    assert all(may_hold(late.sieve, key) for key in filed_keys[filed_keys != 0])
+    assert sum(int(may_hold(late.sieve, np.int64(key))) for key in range(1 << 40, (1 << 40) + 1000)) < 300
+
+
+def test_more_late_matches_than_there_is_room_for() -> None:
+    store = filed([([0], at(0.5, 0.5))] * 150)
+    index = built(store)
+    insert(index, store, [([0], (0.0, 0.0, 1.0, 1.0))] * 200)
+    # More than the first room holds for the group of messages, counting late ones alone and all together.
+    batch = messages([([0], at(0.5, 0.5))] * 45)
+    assert index.stats()["late"] == 200
+    assert found(index, store, batch) == expected(store, batch)
 
 
 def test_a_late_clause_over_many_cells_stands_in_one_chain() -> None:

@@ -1,0 +1,192 @@
+"""The operations of `simd` in plain Python: what they compute, for the run without the JIT and where nothing faster is there.
+
+Bits travel as signed int64; results wrap around exactly as the machine's do.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+_WORD = 1 << 64
+_SIGN = 1 << 63
+
+LANES = 16
+
+
+def _signed(bits: int) -> int:
+    bits &= _WORD - 1
+    return bits - _WORD if bits & _SIGN else bits
+
+
+def load8(data: Any, position: int) -> int:
+    return int.from_bytes(bytes(data[position : position + 8]), "little", signed=True)
+
+
+def multiply(a: int, b: int) -> int:
+    return _signed(int(a) * int(b))
+
+
+def add(a: int, b: int) -> int:
+    return _signed(int(a) + int(b))
+
+
+def shift_right(a: int, n: int) -> int:
+    return _signed((int(a) & (_WORD - 1)) >> int(n))
+
+
+def prefetch(array: Any, position: int) -> None:
+    pass
+
+
+def lowest_lane(lanes: int) -> int:
+    """The number of the lowest bit that is set; some bit is."""
+    return (int(lanes) & -int(lanes)).bit_length() - 1
+
+
+def copy_lanes(source: Any, at: int, n: int, target: Any, to: int) -> None:
+    """Copy `n` of at most sixteen int32. The vector forms copy all sixteen: both arrays need as much room."""
+    for i in range(n):
+        target[to + i] = source[at + i]
+
+
+def box_lanes(box: Any, at: int, stride: int, n: int, x: Any, y: Any) -> int:
+    """Which of `n` boxes hold the point: bits 0 to 15 with the border, bits 16 to 31 without it.
+
+    Box `i` has x0, y0, x1, y1 at `at + i`, `at + stride + i`, and so on.
+    """
+    lanes = 0
+    for i in range(n):
+        x0, y0, x1, y1 = box[at + i], box[at + stride + i], box[at + 2 * stride + i], box[at + 3 * stride + i]
+        if x0 <= x and y0 <= y and x <= x1 and y <= y1:
+            lanes |= 1 << i
+            if x0 < x and y0 < y and x < x1 and y < y1:
+                lanes |= 1 << (LANES + i)
+    return lanes
+
+
+def signature_lanes(signature: Any, at: int, n: int, filters: Any, first: int) -> int:
+    """Which of `n` signatures name only bits of a filter of 512: a signature is three numbers of nine bits.
+
+    The filter is the sixteen int32 from `filters[first]` on.
+    """
+    lanes = 0
+    for i in range(n):
+        named = int(signature[at + i])
+        has_all = 1
+        for _ in range(3):
+            has_all &= int(filters[first + ((named >> 5) & 15)]) >> (named & 31)
+            named >>= 9
+        lanes |= (has_all & 1) << i
+    return lanes
+
+
+def equal_lanes(values: Any, at: int, n: int, wanted: int) -> int:
+    """Which of `n` int32 are the wanted one. Nothing behind them is read."""
+    lanes = 0
+    for i in range(n):
+        if values[at + i] == wanted:
+            lanes |= 1 << i
+    return lanes
+
+
+def append_lanes(source: Any, at: int, lanes: int, target: Any, to: int) -> int:
+    """Append the elements of the lanes that are set; returns the new end. The vector form writes up to sixteen."""
+    lane = 0
+    while lanes >> lane:
+        if (lanes >> lane) & 1:
+            target[to] = source[at + lane]
+            to += 1
+        lane += 1
+    return to
+
+
+def four_boxes(box: Any, at: int, x: Any, y: Any) -> int:
+    """Which of four boxes hold the point: bits 0 to 3 with the border, bits 4 to 7 without it.
+
+    Box `i` has x0 at `at + i`, y0 at `at + 4 + i`, then x1 and y1 with their signs turned. What holds nan holds nothing.
+    """
+    lanes = 0
+    for i in range(4):
+        x0, y0, x1, y1 = box[at + i], box[at + 4 + i], -box[at + 8 + i], -box[at + 12 + i]
+        if x0 <= x and y0 <= y and x <= x1 and y <= y1:
+            lanes |= 1 << i
+            if x0 < x and y0 < y and x < x1 and y < y1:
+                lanes |= 1 << (4 + i)
+    return lanes
+
+
+def four_signatures(signature: Any, at: int, filters: Any, first: int) -> int:
+    """As `signature_lanes` for four signatures in bits 0 to 3; bits 4 to 7: which of them have bit 27 set."""
+    lanes = 0
+    for i in range(4):
+        named = int(signature[at + i])
+        lanes |= ((named >> 27) & 1) << (4 + i)
+        has_all = 1
+        for _ in range(3):
+            has_all &= int(filters[first + ((named >> 5) & 15)]) >> (named & 31)
+            named >>= 9
+        lanes |= (has_all & 1) << i
+    return lanes
+
+
+def four_places(place: Any, at: int, bounds: Any, first: int) -> int:
+    """Which of four points two boxes hold: bits 0 to 3 the one, 4 to 7 the other, both with their border; 8 to 15 without it.
+
+    Point `i` has x at `at + i`, y at `at + 4 + i`; nan lies nowhere. The sixteen low bounds from `bounds[first]` on are x0 and
+    y0 of the one box, then of the other, each four times; then come as many high bounds.
+    """
+    lanes = 0
+    for i in range(4):
+        x, y = place[at + i], place[at + 4 + i]
+        for box in range(2):
+            low = first + 8 * box
+            x0, y0, x1, y1 = bounds[low], bounds[low + 4], bounds[low + 16], bounds[low + 20]
+            if x0 <= x and y0 <= y and x <= x1 and y <= y1:
+                lanes |= 1 << (4 * box + i)
+                if x0 < x and y0 < y and x < x1 and y < y1:
+                    lanes |= 1 << (8 + 4 * box + i)
+    return lanes
+
+
+def sixteen_places(place: Any, at: int, bounds: Any, first: int) -> int:
+    """As `four_places` for four blocks of sixteen: bits 0 to 15 the one box, 16 to 31 the other, 32 to 63 without border."""
+    lanes = 0
+    for block in range(4):
+        found = four_places(place, at + 16 * block, bounds, first)
+        for part in range(4):
+            lanes |= ((found >> (4 * part)) & 15) << (16 * part + 4 * block)
+    # Compiled, the last lane is the sign; whoever takes a part by shift and mask does not see it.
+    return lanes
+
+
+def sixteen_masks(masks: Any, at: int, wanted: int) -> int:
+    """As `four_masks` for four blocks of sixteen."""
+    lanes = 0
+    for block in range(4):
+        lanes |= four_masks(masks, at + 16 * block, wanted) << (4 * block)
+    return lanes
+
+
+def append_sixteen(source: Any, at: int, lanes: int, target: Any, to: int) -> int:
+    """As `append_four` for four blocks of sixteen. The vector form writes sixteen."""
+    for block in range(4):
+        to = append_four(source, at + 16 * block, (lanes >> (4 * block)) & 15, target, to)
+    return to
+
+
+def four_masks(masks: Any, at: int, wanted: int) -> int:
+    """Which of four masks have every bit that is wanted, in bits 0 to 3."""
+    lanes = 0
+    for i in range(4):
+        if wanted & ~int(masks[at + i]) == 0:
+            lanes |= 1 << i
+    return lanes
+
+
+def append_four(source: Any, at: int, lanes: int, target: Any, to: int) -> int:
+    """Append those of four elements whose lanes are set; returns the new end. The vector form writes four."""
+    for i in range(4):
+        if (lanes >> i) & 1:
+            target[to] = source[at + i]
+            to += 1
+    return to
