@@ -19,6 +19,7 @@ from nearcast.testing.moving_worlds import run_moving_worlds
 VARIANTS: dict[str, list[dict[str, Any]]] = {
     "grid_space_first": [{}, {"side": 3, "most_cells": 2}],
     "grid_keyword_first": [{}, {"side": 3, "most_cells": 2}],
+    "moving_grid": [{}, {"smallest_clause_grid": 2, "smallest_message_grid": 1, "first_level": 1, "growth": 2}],
     "moving_adaptive_tree": [
         {},
         {"leaf_size": 2, "fanout": 4, "priority": "keyword", "max_message_copies": 6},
@@ -27,7 +28,10 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"leaf_size": 2, "fanout": 9, "keyword_order": "frequent_first", "is_refining": False, "max_message_copies": 500},
         {"leaf_size": 2, "fanout": 9, "message_lists": "keyword_grid"},
         {"leaf_size": 2, "fanout": 4, "message_lists": "space_grid"},
+        {"leaf_size": 2, "fanout": 4, "costs": "moving", "speed": 1.0, "rebuild_weight": 0.01, "max_copies": 3.0},
     ],
+    "moving_space_first_quadtree": [{}, {"max_depth": 3, "update_cost": 0.01}],
+    "moving_keyword_first_quadtree": [{}, {"max_depth": 4, "update_cost": 0.005, "smallest_tree": 1}],
 }
 # A moving world is longer than a boolean one.
 SHARE_OF_WORLDS = 0.3
@@ -113,5 +117,5 @@ def test_answers_are_right_when_every_output_starts_too_small(variant: Variant, 
 
 
 def test_answers_are_right_when_the_dead_are_cleared_away_at_once(variant: Variant, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nearcast.engines.moving._LEAST_DEAD", 0)
+    monkeypatch.setattr("nearcast.engines.moving_state._LEAST_DEAD", 0)
     run_moving_worlds(variant.make_matcher, 2, seed=78)

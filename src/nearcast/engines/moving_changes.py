@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from nearcast.columns.identifiers import Identifiers
 from nearcast.columns.live_messages import LiveMessages
+from nearcast.kernels.changes import look_up_ids
 from nearcast.model.delivery import Change
 
 _SHIFT = np.int64(32)
@@ -38,12 +39,40 @@ class Changes(NamedTuple):
 
     def to_table(self, ids: Identifiers, messages: LiveMessages) -> pa.Table:
         """subscription_id, message_id, change."""
-        number = np.concatenate([self.left.number, self.entered.number])
-        message = np.concatenate([self.left.message, self.entered.message])
-        change = np.repeat(np.array([-1, 1], np.int8), [len(self.left.number), len(self.entered.number)])
+        n_left = len(self.left.number)
+        change = np.ones(len(self), np.int8)
+        change[:n_left] = -1
         return pa.table(
-            {"subscription_id": ids.take(number), "message_id": messages.ids(message), "change": pa.array(change, pa.int8())}
+            {
+                "subscription_id": _ids_of(self.left.number, self.entered.number, ids.take, _numbers_of(ids)),
+                "message_id": _ids_of(
+                    self.left.message,
+                    self.entered.message,
+                    messages.ids.take,
+                    messages.ids.numbers if messages.ids.kind == "int" else None,
+                ),
+                "change": pa.array(change),
+            }
         )
+
+
+def _numbers_of(ids: Identifiers) -> NDArray[np.int64] | None:
+    return ids.numbers if ids.kind == "int" else None
+
+
+def _ids_of(
+    left: NDArray[np.int32],
+    entered: NDArray[np.int32],
+    take: Callable[[NDArray[np.int32]], pa.Array],
+    numbers: NDArray[np.int64] | None,
+) -> pa.Array:
+    """The ids at these places, one side after the other; numbers straight into the column."""
+    if numbers is None:
+        return take(np.concatenate([left, entered]))
+    column = np.empty(len(left) + len(entered), np.int64)
+    look_up_ids(numbers, left, column[: len(left)])
+    look_up_ids(numbers, entered, column[len(left) :])
+    return pa.array(column)
 
 
 NO_PAIRS = Pairs(np.empty(0, np.int32), np.empty(0, np.int32))
@@ -64,10 +93,11 @@ def joined(parts: Sequence[Changes]) -> Changes:
     return Changes(*sides)
 
 
-def cancelled(changes: Changes, same: dict[int, int]) -> Changes:
-    """Without pairs that leave and enter again, because an id was used again: `same` leads from the new slot to the old one."""
-    renamed = np.array([same.get(slot, slot) for slot in changes.entered.message.tolist()], np.int32)
-    left, entered = changes.left.keys(), Pairs(changes.entered.number, renamed).keys()
+def cancelled(changes: Changes, slots: NDArray[np.int32], old: NDArray[np.int32], n_slots: int) -> Changes:
+    """Without pairs that leave and enter again, because an id was used again: that of `old[i]` by the message at `slots[i]`."""
+    renamed = np.arange(n_slots, dtype=np.int32)
+    renamed[slots] = old
+    left, entered = changes.left.keys(), Pairs(changes.entered.number, renamed[changes.entered.message]).keys()
     stays = np.intersect1d(left, entered)
     is_left, is_entered = ~np.isin(left, stays), ~np.isin(entered, stays)
     return Changes(_taken(changes.left, is_left), _taken(changes.entered, is_entered))

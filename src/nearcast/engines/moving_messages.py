@@ -4,30 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nearcast.columns.arrow import numbers, one_chunk
 from nearcast.columns.clauses import take_lists
+from nearcast.columns.identifiers import id_array, id_kind
+from nearcast.columns.live_ids import LiveIds
 from nearcast.columns.messages import MessageBatch
 from nearcast.engines.border import Border
 from nearcast.engines.reading_messages import read_message_objects, read_message_table
-from nearcast.errors import SchemaError
+from nearcast.engines.times import seconds_column
 from nearcast.kernels.layouts import MessageArrays
 from nearcast.model.ids import Id
 from nearcast.model.message import Message
-
-_UNITS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
 
 @dataclass(slots=True)
 class TimedMessages:
     """The usable messages of one call: ids and times in the order of the batch. A time of nan is none, expires inf is never."""
 
-    ids: list[Id]
+    ids: pa.Array
     batch: MessageBatch
     time: NDArray[np.float64]
     expires: NDArray[np.float64]
@@ -35,6 +33,8 @@ class TimedMessages:
 
     def reject(self, reasons: dict[int, str]) -> None:
         """Leave out messages of the batch, with reasons."""
+        if not reasons:
+            return
         self.rejected += [(int(self.batch.row[at]), reason) for at, reason in reasons.items()]
         self.rejected.sort()
         self.keep(np.array([at not in reasons for at in range(len(self.batch))], bool))
@@ -43,49 +43,52 @@ class TimedMessages:
         """Leave out messages of the batch."""
         if is_kept.all():
             return
-        self.ids = [id for id, kept in zip(self.ids, is_kept.tolist(), strict=True) if kept]
+        self.ids = self.ids.filter(pa.array(is_kept))
         self.batch = _taken(self.batch, np.flatnonzero(is_kept))
         self.time, self.expires = self.time[is_kept], self.expires[is_kept]
 
 
-def read_timed_objects(messages: Sequence[Message], border: Border) -> TimedMessages:
+def read_timed_objects(messages: Sequence[Message], border: Border, known: LiveIds) -> TimedMessages:
+    """Messages as objects; those with ids of another kind than those before are rejected."""
     batch, rejected = read_message_objects(messages, border, grow=True)
-    listed = [messages[row] for row in batch.row.tolist()]
-    time = np.array([np.nan if message.time is None else message.time for message in listed], np.float64)
-    expires = np.array([np.inf if message.expires is None else message.expires for message in listed], np.float64)
-    return TimedMessages([message.id for message in listed], batch, time, expires, rejected)
+    given = [messages[row] for row in batch.row.tolist()]
+    time = np.array([np.nan if message.time is None else message.time for message in given], np.float64)
+    expires = np.array([np.inf if message.expires is None else message.expires for message in given], np.float64)
+    kinds = ["string" if isinstance(message.id, str) else "int" for message in given]
+    known.kind = known.kind or (kinds[0] if kinds else None)
+    others = {at: _other_kind(message.id) for at, message in enumerate(given) if kinds[at] != known.kind}
+    # Something of the right kind in the place of those that are left out.
+    nothing: Id = "" if known.kind == "string" else 0
+    ids = id_array([nothing if at in others else message.id for at, message in enumerate(given)])
+    read = TimedMessages(ids, batch, time, expires, rejected)
+    read.reject(others)
+    return read
 
 
-def read_timed_table(table: pa.Table, border: Border) -> TimedMessages:
+def read_timed_table(table: pa.Table, border: Border, known: LiveIds) -> TimedMessages:
+    """Messages as a table; as `read_timed_objects`."""
     encoded = read_message_table(table, border, grow=True)
     rows = encoded.batch.row
-    time, expires = _seconds(table, "time")[rows], _seconds(table, "expires")[rows]
-    read = TimedMessages(encoded.ids.take(pa.array(rows)).to_pylist(), encoded.batch, time, expires, encoded.rejected)
+    ids = encoded.ids if len(rows) == len(encoded.ids) else encoded.ids.take(pa.array(rows))
+    time, expires = seconds_column(table, "time")[rows], seconds_column(table, "expires")[rows]
+    read = TimedMessages(ids, encoded.batch, time, expires, encoded.rejected)
+    kind = id_kind(ids.type)
+    known.kind = known.kind or (kind if len(rows) else None)
     reasons = {}
     for at in np.flatnonzero(np.isinf(time) | np.isinf(expires) | (expires <= time)).tolist():
         given = f"time={time[at].item()!r} and expires={expires[at].item()!r}"
         reasons[at] = f"the message has {given}; expected finite times, expires > time, or no expires"
     read.expires[np.isnan(expires)] = np.inf
+    if known.kind not in (kind, None):
+        reasons = {at: _other_kind(id) for at, id in enumerate(ids.to_pylist())}
     read.reject(reasons)
+    if known.kind not in (kind, None):
+        read.ids = id_array([])
     return read
 
 
-def _seconds(table: pa.Table, name: str) -> NDArray[np.float64]:
-    """A column of times as seconds; nan where it is null or there is no such column. A nan that is given counts as infinite."""
-    if name not in table.column_names:
-        return np.full(table.num_rows, np.nan)
-    column = one_chunk(table[name])
-    kind = column.type
-    scale = 1.0
-    if pa.types.is_timestamp(kind):
-        column, scale = column.cast(pa.int64()), _UNITS[kind.unit]
-    elif pa.types.is_null(kind):
-        column = column.cast(pa.float64())
-    elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-        raise SchemaError(f"column {name!r} is of type {kind}; expected int64 or float64 (seconds since 1970) or a timestamp")
-    is_null = np.asarray(column.is_null())
-    seconds: NDArray[Any] = numbers(column, np.float64) / scale
-    return np.where(is_null, np.nan, np.where(np.isnan(seconds), np.inf, seconds))
+def _other_kind(id: Id) -> str:
+    return f"the id {id!r} is of another kind than the ids of the messages before it: keep to one kind"
 
 
 def _taken(batch: MessageBatch, rows: NDArray[np.int64]) -> MessageBatch:

@@ -16,6 +16,7 @@ from nearcast.columns.shapes import ShapeStore
 from nearcast.engines.filing import WORLD, cover_region
 from nearcast.engines.rejections import Rejections, reject_bad_boxes
 from nearcast.errors import NearcastError, SchemaError
+from nearcast.kernels.changes import last_of_each
 from nearcast.kernels.checks import PLAIN
 from nearcast.kernels.shapes import NO_SHAPE
 from nearcast.model.ids import Id, checked_id
@@ -88,8 +89,8 @@ def _sorted_out(regions: Mapping[int, Region | None], rejections: Rejections, sp
 
 
 def _last_of_each(number: NDArray[np.int32], rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    _, last = np.unique(number[rows][::-1], return_index=True)
-    return np.sort(rows[::-1][last])
+    last = np.empty(int(number.max(initial=-1)) + 1, np.int64)
+    return rows[: int(last_of_each(number, rows, last))]
 
 
 def _unknown(id: object) -> str:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.live_messages import LiveMessages
 from nearcast.columns.messages import MessageBatch
+from nearcast.errors import IndexParameterError
 from nearcast.indexes.base import Matches, Parameters
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.kernels.live_messages import PairOutput
@@ -61,6 +62,10 @@ class MovingIndex(ABC):
     paper: ClassVar[str]
     summary: ClassVar[str]
     parameters_class: ClassVar[type[Parameters]] = Parameters
+    finds_anywhere: ClassVar[bool] = False
+    """Whether `look` needs no more of a clause than its keywords and its box in the store: it may be filed elsewhere."""
+    is_sweeping: ClassVar[bool] = False
+    """Whether dead messages are forgotten bit by bit, by `sweep`, rather than all at once."""
 
     def __init__(self, parameters: Parameters) -> None:
         self.parameters = parameters
@@ -105,6 +110,17 @@ class MovingIndex(ABC):
         self.refile(clauses, messages, slots, to)
         return Differences(left, self.look(clauses, messages, slots, before))
 
+    def look_around(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], boxes: Boxes) -> Found:
+        """The living messages with the keywords of each of these (distinct, filed) clauses that meet the box given for it."""
+        if not self.finds_anywhere:
+            raise IndexParameterError(f"index {self.name!r} gives no safe regions; use 'moving_adaptive_tree'")
+        layout = clauses.layout()
+        own = Boxes(*(side[slots] for side in (layout.x0, layout.y0, layout.x1, layout.y1)))
+        write_boxes(clauses, slots, boxes)
+        found = self.look(clauses, messages, slots, nowhere(len(slots)))
+        write_boxes(clauses, slots, own)
+        return found
+
     def refile(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], to: Boxes) -> None:
         """As `move`, without telling what changes."""
         self.delete(clauses, messages, slots)
@@ -114,6 +130,13 @@ class MovingIndex(ABC):
     @abstractmethod
     def purge(self, clauses: ClauseStore, messages: LiveMessages) -> None:
         """Forget dead messages: afterwards no slot of a dead message is named any more."""
+
+    def sweep(self, messages: LiveMessages, n_gone: int) -> bool:
+        """A part of `purge`, in proportion to `n_gone` messages that died just now.
+
+        True when a round has ended: whatever was dead when it began, at the end of the round before, is forgotten.
+        """
+        raise NotImplementedError(f"{self.name} forgets the dead all at once")
 
     @abstractmethod
     def explain(self, clauses: ClauseStore, batch: MessageBatch, slot: int) -> list[str]:

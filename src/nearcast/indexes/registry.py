@@ -18,7 +18,10 @@ from nearcast.indexes.keyword_first.index import KeywordFirst
 from nearcast.indexes.keyword_first_quadtree.index import KeywordFirstQuadtree
 from nearcast.indexes.moving_adaptive_tree.index import MovingAdaptiveTree
 from nearcast.indexes.moving_base import MovingIndex
+from nearcast.indexes.moving_grid.index import MovingGrid
+from nearcast.indexes.moving_keyword_first_quadtree.index import MovingKeywordFirstQuadtree
 from nearcast.indexes.moving_scan.index import MovingScan
+from nearcast.indexes.moving_space_first_quadtree.index import MovingSpaceFirstQuadtree
 from nearcast.indexes.pivot_quadtree.index import PivotQuadtree
 from nearcast.indexes.region_trie.index import RegionTrie
 from nearcast.indexes.scan.index import Scan
@@ -42,10 +45,19 @@ BOOLEAN_INDEXES: tuple[type[BooleanIndex], ...] = (
     FrequencyGrid,
     AdaptiveTree,
 )
-MOVING_INDEXES: tuple[type[MovingIndex], ...] = (MovingScan, GridSpaceFirst, GridKeywordFirst, MovingAdaptiveTree)
+MOVING_INDEXES: tuple[type[MovingIndex], ...] = (
+    MovingScan,
+    GridSpaceFirst,
+    GridKeywordFirst,
+    MovingSpaceFirstQuadtree,
+    MovingKeywordFirstQuadtree,
+    MovingAdaptiveTree,
+    MovingGrid,
+)
 AUTO = FrequencyGrid.name
-MOVING_AUTO = GridSpaceFirst.name
+MOVING_AUTO = MovingGrid.name
 KINDS = ("boolean", "moving", "ranked")
+AnyIndex = BooleanIndex | MovingIndex
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +75,12 @@ def indexes(kind: str = "boolean") -> dict[str, IndexInfo]:
     """The registered indexes of one kind of subscription."""
     if kind not in KINDS:
         raise IndexParameterError(f"there is no kind of index {kind!r}; expected one of {', '.join(KINDS)}")
-    members: tuple[type[BooleanIndex] | type[MovingIndex], ...] = ()
-    if kind == "boolean":
-        members = BOOLEAN_INDEXES
-    elif kind == "moving":
-        members = MOVING_INDEXES
+    by_kind: dict[str, tuple[type[AnyIndex], ...]] = {
+        "boolean": BOOLEAN_INDEXES,
+        "moving": MOVING_INDEXES,
+        "ranked": (),
+    }
+    members = by_kind[kind]
     return {cls.name: IndexInfo(cls.name, cls.paper, cls.summary, _defaults(cls), cls.aliases) for cls in members}
 
 
@@ -91,7 +104,7 @@ def create_moving_index(name: str, parameters: Mapping[str, Any]) -> MovingIndex
     raise IndexParameterError(f"there is no moving index {name!r}; expected 'auto' or one of {known}")
 
 
-def _read_parameters(cls: type[BooleanIndex] | type[MovingIndex], given: Mapping[str, Any]) -> Any:
+def _read_parameters(cls: type[AnyIndex], given: Mapping[str, Any]) -> Any:
     known = _defaults(cls)
     for name, value in given.items():
         if name not in known:
@@ -103,5 +116,5 @@ def _read_parameters(cls: type[BooleanIndex] | type[MovingIndex], given: Mapping
     return cls.parameters_class(**given)
 
 
-def _defaults(cls: type[BooleanIndex] | type[MovingIndex]) -> dict[str, Any]:
+def _defaults(cls: type[AnyIndex]) -> dict[str, Any]:
     return {f.name: f.default for f in fields(cls.parameters_class) if f.default is not MISSING}

@@ -38,12 +38,16 @@ class PairOutput(NamedTuple):
 
 
 @kernel
-def push_heap(heap, n, expires, slots):
-    """Add slots to the heap of `n`, the one that expires first on top; returns its new size."""
+def push_mortal(queue, n_queued, heap, n_heap, expires, slots):
+    """Note when messages expire: in a queue while times do not fall, else in a heap, the first on top; returns their sizes."""
     for i in range(slots.size):
-        at = n
-        n += 1
         slot = slots[i]
+        if n_queued == 0 or expires[queue[n_queued - 1]] <= expires[slot]:
+            queue[n_queued] = slot
+            n_queued += 1
+            continue
+        at = n_heap
+        n_heap += 1
         while at > 0:
             above = (at - 1) // 2
             if expires[heap[above]] <= expires[slot]:
@@ -51,13 +55,20 @@ def push_heap(heap, n, expires, slots):
             heap[at] = heap[above]
             at = above
         heap[at] = slot
-    return n
+    return n_queued, n_heap
 
 
 @kernel
-def pop_due(heap, n, expires, now, out):
-    """Take every slot with expires <= now off the heap of `n`; returns its new size and how many were written to `out`."""
+def pop_due(queue, n_gone, n_queued, heap, n, expires, now, out):
+    """Take every slot with expires <= now off the queue, of which `n_gone` are gone, and off the heap of `n`.
+
+    Returns how many of the queue are gone now, the new size of the heap, and how many slots were written to `out`.
+    """
     n_out = 0
+    while n_gone < n_queued and expires[queue[n_gone]] <= now:
+        out[n_out] = queue[n_gone]
+        n_gone += 1
+        n_out += 1
     while n > 0 and expires[heap[0]] <= now:
         out[n_out] = heap[0]
         n_out += 1
@@ -76,7 +87,7 @@ def pop_due(heap, n, expires, now, out):
             at = below
         if n > 0:
             heap[at] = last
-    return n, n_out
+    return n_gone, n, n_out
 
 
 @kernel
@@ -86,6 +97,23 @@ def words_room(set_start):
     for i in range(set_start.size - 1):
         room += chunk_room(set_start[i + 1] - set_start[i])
     return room
+
+
+@kernel
+def reserve_words(keyword, free, used, set_start, first):
+    """Fill `first` with the places of chunks for these sets; there is room enough."""
+    for i in range(first.size):
+        n = set_start[i + 1] - set_start[i]
+        first[i] = take_chunk(free, keyword, used, 0, chunk_room(n)) if n > 0 else 0
+
+
+@kernel
+def copy_words(keyword, keyword_first, n_keywords, slots, set_start, member):
+    """The keyword sets of messages one after the other, set i from `set_start[i]` on."""
+    for i in range(slots.size):
+        first = keyword_first[slots[i]]
+        for at in range(n_keywords[slots[i]]):
+            member[set_start[i] + at] = keyword[first + at]
 
 
 @kernel

@@ -27,6 +27,22 @@ class Change:
     change: int
 
 
+@dataclass(slots=True)
+class Traffic:
+    """Messages between subscribers with safe regions and an engine, besides the changes of their results.
+
+    `reports`: a subscriber tells where it is; `contacts`: it is asked; `safe_regions`: it is told how far it may go.
+    """
+
+    reports: int = 0
+    contacts: int = 0
+    safe_regions: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.reports + self.contacts + self.safe_regions
+
+
 @dataclass(frozen=True, slots=True)
 class RankChange:
     """A message enters (+1) or leaves (-1) the top k of a ranked subscription.

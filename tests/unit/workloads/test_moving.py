@@ -94,13 +94,13 @@ def test_unusable_arguments_are_refused(network: RoadNetwork) -> None:
     for arguments in ({"mobility": 1.5}, {"speed": -1.0}, {"lifetime": 0.5}, {"n_destinations": 0}):
         with pytest.raises(WorkloadError, match="not usable"):
             MovingSubscribers(network, 1, **arguments)
-    for arguments, complaint in (
+    for given, complaint in (
         ({"network": "oldenburg"}, "give folder="),
         ({"over": "gazetteer"}, "give folder="),
         ({"over": "x"}, "unknown"),
     ):
         with pytest.raises(WorkloadError, match=complaint):
-            open_workload("moving", **arguments)
+            open_workload("moving", **given)
 
 
 def test_the_workload_centres_regions_on_the_travellers_and_keeps_their_size() -> None:

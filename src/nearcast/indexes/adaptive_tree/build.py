@@ -13,10 +13,11 @@ from nearcast.indexes.adaptive_tree.by_keyword.build import (
     lay_cuts,
     plan_cuts,
     proven_in,
+    share_of_cuts,
     sort_into_cuts,
     step_in,
 )
-from nearcast.indexes.adaptive_tree.by_space.build import count_cells, plan_grid, sort_into_cells
+from nearcast.indexes.adaptive_tree.by_space.build import count_cells, mass_in, plan_grid, sort_into_cells
 from nearcast.indexes.adaptive_tree.layout import (
     ALLOWED,
     BLOCK_FIELDS,
@@ -59,6 +60,7 @@ from nearcast.indexes.adaptive_tree.layout import (
     WANTED_NODES,
     WANTED_ORDER,
 )
+from nearcast.indexes.adaptive_tree.motion.build import motion_cost
 from nearcast.indexes.adaptive_tree.nodes.build import (
     make_leaf,
     narrow_region,
@@ -95,8 +97,8 @@ def divide_items(tree, expected, work, options):
         elif kind == KEYWORD:
             if not has_order(work, item[at + STOP] + n):
                 return False
-            divide_by_keyword(tree, work, last, n_columns, n_keys, options.is_refining)
-        elif not divide_by_space(tree, work, last, n_columns, n_rows):
+            divide_by_keyword(tree, expected.likelihood, work, last, n_columns, n_keys, options.is_refining)
+        elif not divide_by_space(tree, expected.density, work, last, n_columns, n_rows):
             return False
     return True
 
@@ -149,6 +151,8 @@ def choose_kind(tree, expected, work, options, last):
     if allowed & MAY_SPACE and not (options.priority == BY_KEYWORD_FIRST and keyword_cost < np.inf):
         most_copies = options.max_copies / work.item_region[region_at + SPREAD]
         space_cost, n_columns, n_rows = plan_grid(work, expected.density, start, stop, region_at, fanout, most_copies)
+        if space_cost < np.inf:
+            space_cost += motion_cost(tree, expected.motion, work, options, last, n_keys)
     if options.priority == BY_COST and min(keyword_cost, space_cost) > (1.0 - _LEAST_SAVING) * n:
         return LEAF, 0, 0, 0
     if options.priority == BY_SPACE_FIRST and space_cost < np.inf:
@@ -161,7 +165,7 @@ def choose_kind(tree, expected, work, options, last):
 
 
 @kernel
-def divide_by_keyword(tree, work, last, n_cuts, n_keys, is_refining):
+def divide_by_keyword(tree, likelihood, work, last, n_cuts, n_keys, is_refining):
     """Make an item a node with cuts, and put the children on the pile in its place."""
     item, count, block, node = work.item, work.counted, tree.block, tree.node
     at = last * ITEM_FIELDS
@@ -175,6 +179,7 @@ def divide_by_keyword(tree, work, last, n_cuts, n_keys, is_refining):
     for slot in range(n_slots):
         block[cuts + slot] = left[slot]
     sort_into_cuts(work, start, stop, offset, n_front, n_slots, count)
+    share = share_of_cuts(work, likelihood, n_keys, n_front, n_slots)
     forget_line(work, n_keys)
     child_start = stop
     extra = NO_NODE
@@ -184,9 +189,9 @@ def divide_by_keyword(tree, work, last, n_cuts, n_keys, is_refining):
         if n > 0 and slot < n_slots:
             now_proven = proven_in(block, cuts, slot, n_slots, proven, offset)
             next_offset = offset + step_in(block, cuts, slot, n_slots, is_refining)
-            child = push_child(tree, work, last, child_start, n, next_offset, allowed, now_proven)
+            child = push_child(tree, work, last, child_start, n, next_offset, allowed, now_proven, min(1.0, share[slot]))
         elif n > 0:
-            extra = push_child(tree, work, last, child_start, n, offset, allowed & ~MAY_KEYWORD, proven)
+            extra = push_child(tree, work, last, child_start, n, offset, allowed & ~MAY_KEYWORD, proven, 1.0)
         if slot < n_slots:
             block[first + BLOCK_FIELDS + slot] = child
         child_start += n
@@ -196,7 +201,7 @@ def divide_by_keyword(tree, work, last, n_cuts, n_keys, is_refining):
 
 
 @kernel
-def divide_by_space(tree, work, last, n_columns, n_rows):
+def divide_by_space(tree, density, work, last, n_columns, n_rows):
     """Make an item a node with a grid, and put the children on the pile in its place; returns whether there was room."""
     item, count, block, node, grid = work.item, work.counted, tree.block, tree.node, work.grid
     region, bound = work.item_region, tree.bound
@@ -217,20 +222,21 @@ def divide_by_space(tree, work, last, n_columns, n_rows):
         bound[bounds + 1 + column] = grid[column]
     for row in range(n_rows - 1):
         bound[bounds + n_columns + row] = grid[grid.size // 2 + row]
-    child_start = stop
+    child_start, total = stop, mass_in(density, region, region_at)
     for cell in range(n_cells):
         child = NO_NODE
         if count[cell] > 0:
             own = work.state[N_ITEMS] * REGION_FIELDS
-            child = push_child(tree, work, last, child_start, count[cell], offset, allowed, proven)
+            child = push_child(tree, work, last, child_start, count[cell], offset, allowed, proven, 1.0)
             narrow_region(region, own, bound, bounds, n_columns, n_rows, cell % n_columns, cell // n_columns)
+            tree.share[child] *= min(1.0, mass_in(density, region, own) / total) if total > 0.0 else 1.0 / n_cells
             region[own + SPREAD] *= ratio
         block[first + BLOCK_FIELDS + cell] = child
         child_start += count[cell]
     extra = NO_NODE
     if count[n_cells] > 0:
         own = work.state[N_ITEMS] * REGION_FIELDS
-        extra = push_child(tree, work, last, child_start, count[n_cells], offset, allowed & ~MAY_SPACE, proven)
+        extra = push_child(tree, work, last, child_start, count[n_cells], offset, allowed & ~MAY_SPACE, proven, 1.0)
         region[own + SPREAD] *= ratio
     record = NODE_FIELDS * number
     node[record + KIND], node[record + FIRST] = SPACE, first

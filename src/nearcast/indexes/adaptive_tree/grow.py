@@ -47,6 +47,7 @@ _GROWING = {
     "node": (N_NODES, NODE_FIELDS, WANTED_NODES),
     "n_below": (N_NODES, 1, WANTED_NODES),
     "n_then": (N_NODES, 1, WANTED_NODES),
+    "share": (N_NODES, 1, WANTED_NODES),
     "block": (N_BLOCK, 1, WANTED_BLOCK),
     "bound": (N_BOUND, 1, WANTED_BOUND),
     "clause": (N_ENTRIES, 1, WANTED_ENTRIES),
@@ -88,6 +89,7 @@ def empty_tree(rank: NDArray[np.int32], region: NDArray[np.float64], n_ranked: i
         node=node,
         n_below=n_below,
         n_then=n_below.copy(),
+        share=np.ones(n_nodes, np.float32),
         block=np.empty(BLOCK_FIELDS + n_clauses // 2, np.int32),
         bound=np.empty(16, np.float64),
         clause=np.empty(n_entries, np.int32),
@@ -158,7 +160,7 @@ def trimmed(tree: TreeArrays) -> TreeArrays:
 
 
 def larger(
-    array: NDArray[Any], wanted: int, least: int | None = None, n_used: int | None = None, fill: int | None = None
+    array: NDArray[Any], wanted: int, least: int | None = None, n_used: int | None = None, fill: float | None = None
 ) -> NDArray[Any]:
     """The array itself if it has `least` elements, else one of `wanted` with the same beginning."""
     if (wanted if least is None else least) <= len(array):

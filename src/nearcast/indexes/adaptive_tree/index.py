@@ -23,6 +23,7 @@ from nearcast.indexes.adaptive_tree.layout import (
     LEAF,
     MAY_KEYWORD,
     MAY_SPACE,
+    MOTION_FIELDS,
     N_BACK,
     N_FILED,
     N_FRONT,
@@ -41,6 +42,7 @@ from nearcast.indexes.adaptive_tree.layout import (
     START,
     STOP,
     Expected,
+    MotionArrays,
     TreeArrays,
     WorkArrays,
 )
@@ -86,7 +88,9 @@ class AdaptiveTree(BooleanIndex):
         self._history = expect.no_history()
         # No kernel yet: a matcher that is opened takes over saved arrays at once.
         self._tree = empty_tree(np.zeros(0, np.int32), np.zeros(4), 0, 0)
-        self._expected = Expected(np.ones(1, np.float32), DensityArrays(np.zeros(4), np.array([0, 0, 0, 0, 0, 0, 1.0])))
+        nowhere = DensityArrays(np.zeros(4), np.array([0, 0, 0, 0, 0, 0, 1.0]))
+        at_rest = MotionArrays(np.zeros(0, np.float32), np.zeros(MOTION_FIELDS))
+        self._expected = Expected(np.ones(1, np.float32), nowhere, at_rest)
         self._work = self._new_work(0, 0, 0)
 
     def _new_work(self, n_local: int, n_keywords: int, n_clauses: int) -> WorkArrays:
@@ -104,6 +108,10 @@ class AdaptiveTree(BooleanIndex):
             self._expected = self._expected._replace(density=expect.density_of_history(history))
         self._build_of(clauses, slots)
 
+    def _motion(self, n_clauses: int) -> MotionArrays:
+        """How the clauses move, when the tree is built for so many of them."""
+        return self._expected.motion
+
     def _build_of(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> None:
         """Build the whole tree anew for the clauses at `slots`, with a new order of keywords."""
         layout, parameters, n = clauses.layout(), self.parameters, len(slots)
@@ -114,7 +122,7 @@ class AdaptiveTree(BooleanIndex):
         if self._history.n[0] == 0:
             density = expect.density_of_clauses(layout, slots, parameters.is_guessing)
         likelihood = expect.likelihoods(rank, frequency, self._history, parameters.message_length)
-        self._expected = Expected(likelihood, density)
+        self._expected = Expected(likelihood, density, self._motion(n))
         n_rebuilt = self._tree.head[N_REBUILT]
         self._tree = empty_tree(rank, _region(layout, slots), n_ranked, n)
         self._tree.head[N_REBUILT] = n_rebuilt
@@ -218,7 +226,7 @@ class AdaptiveTree(BooleanIndex):
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         self._tree = TreeArrays(**{name: arrays[name] for name in TreeArrays._fields})
         density = DensityArrays(**{name: arrays[f"density_{name}"] for name in DensityArrays._fields})
-        self._expected = Expected(arrays["likelihood"], density)
+        self._expected = self._expected._replace(likelihood=arrays["likelihood"], density=density)
         self._history = expect.HistoryArrays(*(arrays[f"history_{name}"] for name in expect.HistoryArrays._fields))
         self._work = self._new_work(0, 0, 0)
 

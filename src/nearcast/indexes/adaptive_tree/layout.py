@@ -44,6 +44,7 @@ class TreeArrays(NamedTuple):
     node: np.ndarray  # int32[NODE_FIELDS * n_nodes]
     n_below: np.ndarray  # int32[n_nodes]: distinct clauses filed below, now
     n_then: np.ndarray  # int32[n_nodes]: and when the parent was divided
+    share: np.ndarray  # float32[n_nodes]: of all messages, those expected to come to the node
     block: np.ndarray  # int32[]
     bound: np.ndarray  # float64[]
     clause: np.ndarray  # int32[n_entries]
@@ -55,11 +56,25 @@ class TreeArrays(NamedTuple):
     head: np.ndarray  # int64[HEAD_FIELDS]
 
 
+# Fields of `facts`: messages that arrive in a time step, the share of clauses that report a move in it, weights of what an
+# update and a reconstruction cost against a verification, the most steps to look ahead, speed of clauses that never moved.
+ARRIVALS, REPORTS, UPDATE_WEIGHT, REBUILD_WEIGHT, MOST_STEPS, TYPICAL_SPEED = range(6)
+MOTION_FIELDS = 6
+
+
+class MotionArrays(NamedTuple):
+    """How clauses move. No ARRIVALS: that costs nothing."""
+
+    velocity: np.ndarray  # float32[2 * n_clauses]: x and y of the last move; nan = not moved yet
+    facts: np.ndarray  # float64[MOTION_FIELDS]
+
+
 class Expected(NamedTuple):
     """What the costs are reckoned with."""
 
     likelihood: np.ndarray  # float32[]: by rank, from 0: the share of messages that have the keyword
     density: DensityArrays  # where messages lie
+    motion: MotionArrays
 
 
 class Options(NamedTuple):

@@ -43,6 +43,7 @@ class GridIndex(MovingIndex):
 
     parameters_class = GridParameters
     parameters: GridParameters
+    finds_anywhere = True
     is_space_first: ClassVar[bool]
     smallest_grid: ClassVar[int]
     """Things of one keyword from which on they are kept by cells."""

@@ -82,7 +82,11 @@ class GridSide:
             first = build.file_postings(self.lists, postings.owner, postings.value, *postings.boxes, first, wanted)
             if first == len(postings.owner):
                 return
-            self.lists = _with_room(self.lists, wanted)
+            self.grow(wanted)
+
+    def grow(self, wanted: NDArray[np.int64]) -> None:
+        """Give the lists the room that a kernel asked for."""
+        self.lists = _with_room(self.lists, wanted)
 
     def unfile(self, postings: Postings) -> None:
         build.unfile_postings(self.lists, postings.owner, postings.value, *postings.boxes)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,37 +11,11 @@ from numpy.typing import NDArray
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.live_messages import LiveMessages
 from nearcast.columns.messages import MessageBatch
-from nearcast.errors import IndexParameterError
-from nearcast.indexes.adaptive_tree.parameters import AdaptiveTreeParameters
 from nearcast.indexes.base import Matches, Parameters
 from nearcast.indexes.moving_adaptive_tree.listed_tree import ListedTree
+from nearcast.indexes.moving_adaptive_tree.parameters import MovingAdaptiveTreeParameters
 from nearcast.indexes.moving_adaptive_tree.separated_tree import SeparatedTree
-from nearcast.indexes.moving_base import Boxes, Found, MovingIndex
-
-_PLACES = ("tree", "keyword_grid", "space_grid")
-_MOST_COPIES = 4096
-
-
-@dataclass(frozen=True, slots=True)
-class MovingAdaptiveTreeParameters(AdaptiveTreeParameters):
-    """Those of `adaptive_tree`, and where the messages are.
-
-    `message_lists`: in the "tree" itself, or in a "keyword_grid" or "space_grid" beside it. `max_message_copies`: at how many
-    nodes of the tree a message may stand. Fewer copies of clauses than where they stay: each must be moved.
-    """
-
-    max_copies: float = 1.5
-    message_lists: str = "tree"
-    max_message_copies: int = 32
-
-    def __post_init__(self) -> None:
-        AdaptiveTreeParameters.__post_init__(self)
-        if self.message_lists not in _PLACES:
-            given = f"message_lists={self.message_lists!r}"
-            raise IndexParameterError(f"{given} is not known; expected {' or '.join(_PLACES)}")
-        if not 1 <= self.max_message_copies <= _MOST_COPIES:
-            given = f"max_message_copies={self.max_message_copies!r}"
-            raise IndexParameterError(f"{given} is not possible; expected 1 to {_MOST_COPIES}")
+from nearcast.indexes.moving_base import Boxes, Differences, Found, MovingIndex
 
 
 class MovingAdaptiveTree(MovingIndex):
@@ -53,6 +26,7 @@ class MovingAdaptiveTree(MovingIndex):
     paper = "AP+-Tree of Wang et al. 2017"
     summary = "the adaptive tree with the living messages in its nodes"
     parameters_class = MovingAdaptiveTreeParameters
+    finds_anywhere = True
     parameters: MovingAdaptiveTreeParameters
 
     def __init__(self, parameters: Parameters) -> None:
@@ -60,7 +34,7 @@ class MovingAdaptiveTree(MovingIndex):
         own = self.parameters
         self._tree: ListedTree | SeparatedTree
         if own.message_lists == "tree":
-            self._tree = ListedTree(own, own.max_message_copies)
+            self._tree = ListedTree(own)
         else:
             self._tree = SeparatedTree(own, is_space_first=own.message_lists == "space_grid")
 
@@ -83,8 +57,16 @@ class MovingAdaptiveTree(MovingIndex):
     def look(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], besides: Boxes) -> Found:
         return self._tree.look(clauses, messages, slots, besides)
 
+    def move(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], to: Boxes) -> Differences:
+        if isinstance(self._tree, SeparatedTree):
+            return super().move(clauses, messages, slots, to)
+        return self._tree.move_beside(clauses, messages, slots, to)
+
     def refile(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], to: Boxes) -> None:
-        self._tree.refile_beside(clauses, messages, slots, to)
+        if isinstance(self._tree, SeparatedTree):
+            self._tree.refile_beside(clauses, messages, slots, to)
+        else:
+            self._tree.move_beside(clauses, messages, slots, to)
 
     def purge(self, clauses: ClauseStore, messages: LiveMessages) -> None:
         self._tree.drop_dead(messages)

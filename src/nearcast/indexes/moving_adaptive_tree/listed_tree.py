@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.live_messages import LiveMessages
+from nearcast.columns.messages import MessageBatch
 from nearcast.indexes.adaptive_tree import maintain as plain
 from nearcast.indexes.adaptive_tree.grow import larger, with_room
 from nearcast.indexes.adaptive_tree.index import AdaptiveTree
@@ -17,53 +18,82 @@ from nearcast.indexes.adaptive_tree.layout import (
     DEEPEST_LEVEL,
     ITEM_FIELDS,
     N_BACK,
+    N_FILED,
     N_FRONT,
     N_NODES,
     NO_RANK,
     POSITION,
+    MotionArrays,
 )
-from nearcast.indexes.adaptive_tree.parameters import AdaptiveTreeParameters
 from nearcast.indexes.moving_adaptive_tree import build, maintain
 from nearcast.indexes.moving_adaptive_tree.layout import (
-    CHAIN,
-    FREE_CHUNK,
     HEAD_FIELDS,
-    N_CHUNKS,
+    LIST_FIELDS,
     N_COPIES,
-    NO_CHUNK,
-    NOT_BEGUN,
+    N_USED,
     REPLAY_FIELDS,
-    WIDTH,
+    WANTED_PILE,
+    WANTED_USED,
+    Follower,
     ListArrays,
     Scratch,
 )
+from nearcast.indexes.moving_adaptive_tree.lists.build import drop_dead
 from nearcast.indexes.moving_adaptive_tree.match import look_in_lists
-from nearcast.indexes.moving_base import Boxes, Found, collect_pairs
-from nearcast.kernels.layouts import ClauseArrays
+from nearcast.indexes.moving_adaptive_tree.motion import Motion
+from nearcast.indexes.moving_adaptive_tree.parameters import MovingAdaptiveTreeParameters
+from nearcast.indexes.moving_adaptive_tree.travel.build import note_homes
+from nearcast.indexes.moving_adaptive_tree.travel.maintain import FULL, move_clauses
+from nearcast.indexes.moving_adaptive_tree.travel.match import N_PAIRS, TRAVEL_COUNTERS
+from nearcast.indexes.moving_base import Boxes, Differences, Found, collect_pairs
+from nearcast.kernels.chunks import N_CLASSES, NO_CHUNK
+from nearcast.kernels.layouts import CANDIDATES, NODES, ClauseArrays
+from nearcast.kernels.live_messages import PairOutput
 
-# Of these, or of an eighth more, lists are given room when it is short.
-_LEAST_CHUNKS = 64
-_SAVED = ("first", "item", "head")
+# By this share more room is made than is asked for.
+_MORE_ROOM = 1.25
+_FIRST_PAIRS = 4096
+_SAVED = ("own", "slot", "signature", "place", "free", "head")
 
 
 class ListedTree(AdaptiveTree):
-    """A tree that knows the living messages. `limit`: at how many nodes a message may stand."""
+    """A tree that knows the living messages, and how the clauses move."""
 
-    def __init__(self, parameters: AdaptiveTreeParameters, limit: int) -> None:
+    parameters: MovingAdaptiveTreeParameters
+
+    def __init__(self, parameters: MovingAdaptiveTreeParameters) -> None:
         super().__init__(parameters)
-        self._limit = limit
+        self._limit = parameters.max_message_copies
+        self._moved = Motion(parameters)
         self._lists = _no_lists()
         self._wide: NDArray[np.int32] = np.empty(0, np.int32)
+
+    def build(self, clauses: ClauseStore, history: MessageBatch | None = None) -> None:
+        self._moved.forget()
+        super().build(clauses, history)
+
+    def _build_of(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> None:
+        super()._build_of(clauses, slots)
+        home = np.zeros(clauses.n, np.int32)
+        note_homes(self._tree, int(self._tree.head[N_NODES]), home)
+        self._lists = self._lists._replace(home=home)
+
+    def _motion(self, n_clauses: int) -> MotionArrays:
+        return self._moved.arrays(n_clauses) if self._moved.is_used else super()._motion(n_clauses)
 
     # --- messages ----------------------------------------------------------------------------------------------------
 
     def restore_messages(self, messages: LiveMessages) -> None:
         """Forget all lists and store every living message anew."""
-        self._lists = _no_lists()
+        self._lists = _no_lists()._replace(home=self._lists.home)
         self._wide = np.empty(0, np.int32)
-        self.store(messages, messages.slots())
+        self._store(messages, messages.slots())
 
     def store(self, messages: LiveMessages, slots: NDArray[np.int32]) -> None:
+        self._moved.note_messages(len(slots))
+        self._store(messages, slots)
+
+    def _store(self, messages: LiveMessages, slots: NDArray[np.int32]) -> None:
         live = messages.layout()
         is_point = (live.x0[slots] == live.x1[slots]) & (live.y0[slots] == live.y1[slots])
         self._wide = np.concatenate([self._wide, slots[~is_point]])
@@ -92,12 +122,11 @@ class ListedTree(AdaptiveTree):
     def drop_dead(self, messages: LiveMessages) -> None:
         is_alive = messages.layout().is_alive
         self._wide = self._wide[is_alive[self._wide] != 0]
-        self._lists = self._lists._replace(item=_with_chunks(self._lists, 2))
-        build.drop_dead(self._lists, is_alive, len(self._lists.first))
+        drop_dead(self._lists, is_alive, len(self._lists.own) // LIST_FIELDS)
 
     def look(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], besides: Boxes) -> Found:
         layout, live, refines, wide = clauses.layout(), messages.layout(), self._options.is_refining, self._wide
-        tree, lists, scratch, others = self._tree, self._lists, self._ways(layout)[:4], tuple(besides)
+        tree, lists, scratch, others = self._tree, self._lists, self._ways(layout), tuple(besides)
         return collect_pairs(
             len(slots),
             lambda first, n_out, output: look_in_lists(
@@ -117,9 +146,21 @@ class ListedTree(AdaptiveTree):
     def delete_beside(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32]) -> None:
         self._change_beside(clauses, messages, maintain.change_clauses, slots, lambda: -1, slots[:0])
 
-    def refile_beside(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], to: Boxes) -> None:
+    def move_beside(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], to: Boxes) -> Differences:
+        """Move clauses; returns what that changes."""
         own, layout = tuple(side.copy() for side in to), clauses.layout()
-        self._change_beside(clauses, messages, maintain.refile_clauses, slots, lambda: (own, self._ways(layout)), slots[:0])
+        if self._moved.is_used:
+            self._moved.note_moves(layout, slots, to)
+        self._lists = self._lists._replace(home=larger(self._lists.home, clauses.n, fill=0))
+        moves = _Moves()
+        wide = self._wide
+        self._change_beside(
+            clauses, messages, moves.run, slots, lambda: (own, self._ways(layout), wide, moves.output), slots[:0]
+        )
+        if self._moved.is_news(int(self._tree.head[N_FILED])):
+            self._rebuild(clauses, slots[:0])
+            self.restore_messages(messages)
+        return moves.differences()
 
     def _change_beside(
         self,
@@ -163,18 +204,25 @@ class ListedTree(AdaptiveTree):
         n = (self._limit + 2) * (DEEPEST_LEVEL + 2)
         return Scratch(np.empty(longest, np.int32), *(np.empty(n, np.int32) for _ in range(3)))
 
-    def _ways(self, clauses: ClauseArrays) -> tuple[NDArray[Any], ...]:
+    def _ways(self, clauses: ClauseArrays) -> Follower:
         """Room to follow clauses: for their keywords, and for every node there may be."""
         longest = int(np.diff(clauses.keyword_start).max(initial=0))
         n = len(self._tree.n_below)
-        ways = (np.empty(n, np.int32), np.empty(n, np.int32), np.empty(4 * n, np.float64), np.empty(n, np.int32))
-        return (np.empty(longest, np.int32), *ways)
+        queue, offset, new_queue = (np.empty(n, np.int32) for _ in range(3))
+        rank, region, proven = np.empty(longest, np.int32), np.empty(4 * n), np.empty(n, np.int64)
+        return Follower(rank, queue, offset, region, new_queue, proven, np.zeros(n, np.int32))
 
     def _grow(self, messages: LiveMessages) -> None:
         """More room for whatever was short."""
         self._tree, self._work = with_room(self._tree, self._work)
-        self._lists = self._lists._replace(
-            item=_with_chunks(self._lists, max(_LEAST_CHUNKS, int(self._lists.head[N_CHUNKS]) // 8))
+        lists = self._lists
+        n_used, n_wanted, n_pile = (int(lists.head[field]) for field in (N_USED, WANTED_USED, WANTED_PILE))
+        more = int(_MORE_ROOM * n_wanted)
+        self._lists = lists._replace(
+            slot=larger(lists.slot, more, n_wanted, n_used),
+            signature=larger(lists.signature, more, n_wanted, n_used),
+            place=larger(lists.place, 2 * more, 2 * n_wanted, 2 * n_used),
+            pile=larger(lists.pile, int(_MORE_ROOM * n_pile), n_pile),
         )
         self._fit(messages)
 
@@ -183,7 +231,7 @@ class ListedTree(AdaptiveTree):
         lists = self._lists
         n_replay = REPLAY_FIELDS * (len(self._work.visit) // ITEM_FIELDS)
         self._lists = lists._replace(
-            first=larger(lists.first, len(self._tree.n_below), fill=NO_CHUNK),
+            own=larger(lists.own, LIST_FIELDS * len(self._tree.n_below), fill=0),
             stamp=larger(lists.stamp, len(messages.layout().is_alive), fill=0),
             replay=larger(lists.replay, n_replay, n_used=0),
         )
@@ -196,25 +244,63 @@ class ListedTree(AdaptiveTree):
         return {**own, "bytes": own["bytes"] + sum(a.nbytes for a in lists), "message_copies": int(lists.head[N_COPIES])}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        n_nodes, n_chunks = int(self._tree.head[N_NODES]), int(self._lists.head[N_CHUNKS])
-        used = {"first": self._lists.first[:n_nodes], "item": self._lists.item[: WIDTH * n_chunks], "head": self._lists.head}
-        return {**super().arrays(), **{f"list_{name}": used[name] for name in _SAVED}, "wide": self._wide}
+        lists, n_used = self._lists, int(self._lists.head[N_USED])
+        used = {
+            "own": lists.own[: LIST_FIELDS * int(self._tree.head[N_NODES])],
+            "slot": lists.slot[:n_used],
+            "signature": lists.signature[:n_used],
+            "place": lists.place[: 2 * n_used],
+            "free": lists.free,
+            "head": lists.head,
+        }
+        saved = {f"list_{name}": used[name] for name in _SAVED}
+        moved = {f"moved_{name}": array for name, array in self._moved.saved().items()}
+        return {**super().arrays(), **saved, **moved, "wide": self._wide}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         super().restore(arrays)
         none = np.zeros(0, np.int32)
         saved = {name: arrays[f"list_{name}"] for name in _SAVED}
-        self._lists = ListArrays(**saved, stamp=none, replay=none)
+        self._lists = ListArrays(**saved, stamp=none, replay=none, pile=none, home=none)
         self._wide = arrays["wide"]
+        self._moved.restore({name: arrays[f"moved_{name}"] for name in ("velocity", "count")})
+
+
+class _Moves:
+    """Runs the kernel that moves clauses, with as much room for what it tells as it needs."""
+
+    def __init__(self) -> None:
+        none = np.empty(_FIRST_PAIRS, np.int32)
+        self.output = PairOutput(none, none.copy(), np.zeros(TRAVEL_COUNTERS, np.int64))
+
+    def run(self, *arguments: Any) -> int:
+        status = int(move_clauses(*arguments))
+        if status == FULL:
+            old, n = self.output, int(self.output.counters[N_PAIRS])
+            room = 2 * len(old.clause)
+            self.output = PairOutput(larger(old.clause, room, n_used=n), larger(old.message, room, n_used=n), old.counters)
+            return plain.SHORT
+        return status
+
+    def differences(self) -> Differences:
+        counters, n = self.output.counters, int(self.output.counters[N_PAIRS])
+        clause, message = self.output.clause[:n], self.output.message[:n]
+        is_left = message >= 0
+        left = Found(clause[is_left], message[is_left], int(counters[NODES]), int(counters[CANDIDATES]))
+        return Differences(left, Found(clause[~is_left], ~message[~is_left], 0, 0))
 
 
 def _no_lists() -> ListArrays:
-    head = np.zeros(HEAD_FIELDS, np.int64)
-    head[FREE_CHUNK], head[CHAIN] = NO_CHUNK, NOT_BEGUN
     none = np.zeros(0, np.int32)
-    return ListArrays(none, none, none, none, head)
-
-
-def _with_chunks(lists: ListArrays, n_more: int) -> NDArray[np.int32]:
-    n_used = WIDTH * int(lists.head[N_CHUNKS])
-    return larger(lists.item, n_used + WIDTH * n_more, n_used=n_used)
+    return ListArrays(
+        own=none,
+        slot=none,
+        signature=np.zeros(0, np.int64),
+        place=np.zeros(0, np.float32),
+        free=np.full(N_CLASSES, NO_CHUNK, np.int32),
+        stamp=none,
+        replay=none,
+        pile=none,
+        home=none,
+        head=np.zeros(HEAD_FIELDS, np.int64),
+    )

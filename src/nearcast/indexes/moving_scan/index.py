@@ -24,6 +24,8 @@ class MovingScan(MovingIndex):
     paper = "baseline"
     summary = "no structure: every clause is tested against every living message"
 
+    finds_anywhere = True
+
     def __init__(self, parameters: Parameters) -> None:
         super().__init__(parameters)
         self._scan = Scan(Parameters())

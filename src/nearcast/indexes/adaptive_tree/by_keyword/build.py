@@ -157,6 +157,17 @@ def sort_into_cuts(work, start, stop, offset, n_front, n_slots, count):
 
 
 @kernel
+def share_of_cuts(work, likelihood, n_keys, n_front, n_slots):
+    """The share of messages with a keyword of each cut, while `line` tells the cut of each keyword."""
+    key, line, share = work.key, work.line, work.grid
+    for slot in range(n_slots):
+        share[slot] = 0.0
+    for i in range(n_keys):
+        share[line[key[i]] - 1] += likelihood_of(likelihood, key[i] - n_front)
+    return share
+
+
+@kernel
 def forget_line(work, n_keys):
     """Leave `line` as it was found."""
     key, line = work.key, work.line

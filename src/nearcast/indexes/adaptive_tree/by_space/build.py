@@ -140,6 +140,15 @@ def sort_side(values, start, stop):
         sort_many(values, start, stop)
 
 
+@inline_kernel
+def mass_in(density, region, at):
+    """How many messages are expected in a region."""
+    mass, frame = density.mass, density.frame
+    x_low, y_low, x_high, y_high = region[at], region[at + 1], region[at + 2], region[at + 3]
+    total = mass_below(mass, frame, x_high, y_high) - mass_below(mass, frame, x_low, y_high)
+    return total - (mass_below(mass, frame, x_high, y_low) - mass_below(mass, frame, x_low, y_low))
+
+
 @kernel
 def weigh_cells(work, density, start, stop, region_at, n_columns, n_rows):
     """For the sampled boxes: the expected cost of the cells, the copies in all, and the most in one cell."""
@@ -167,8 +176,7 @@ def weigh_cells(work, density, start, stop, region_at, n_columns, n_rows):
         region[region_at + 2],
         region[region_at + 3],
     )
-    total = mass_below(mass, frame, x_high, y_high) - mass_below(mass, frame, x_low, y_high)
-    total -= mass_below(mass, frame, x_high, y_low) - mass_below(mass, frame, x_low, y_low)
+    total = mass_in(density, region, region_at)
     cost, n_copies, most = 0.0, 0, 0
     y0 = y_low
     for row in range(n_rows):

@@ -95,10 +95,11 @@ def start_block(tree, room, n):
 
 
 @kernel
-def push_child(tree, work, last, start, n, offset, allowed, proven):
-    """Put a child of item `last` on the pile, in the region of the item; returns its node."""
+def push_child(tree, work, last, start, n, offset, allowed, proven, share):
+    """Put a child of item `last` on the pile, in its region; `share` of its messages come there. Returns the node."""
     state, item, region = work.state, work.item, work.item_region
     number = new_node(tree, n)
+    tree.share[number] = tree.share[item[last * ITEM_FIELDS + NODE]] * share
     at, depth = state[N_ITEMS] * ITEM_FIELDS, item[last * ITEM_FIELDS + DEPTH] + 1
     item[at + NODE], item[at + START], item[at + STOP] = number, start, start + n
     item[at + OFFSET], item[at + ALLOWED], item[at + DEPTH], item[at + PROVEN] = offset, allowed, depth, proven

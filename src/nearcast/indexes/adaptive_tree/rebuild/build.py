@@ -34,10 +34,10 @@ from nearcast.indexes.adaptive_tree.layout import (
     WANTED_ORDER,
 )
 from nearcast.kernels.chunks import chunk_room, give_back
-from nearcast.kernels.compile import inline_kernel, kernel
+from nearcast.kernels.compile import inline_kernel, kernel, lent
 from nearcast.kernels.keyword_sets import sort_few, sort_many
 
-_LEAST_SHARE = 0.001  # of all clauses: smaller nodes do not drift. Paper: §5.1.2
+LEAST_SHARE = 0.001  # of all clauses: smaller nodes do not drift. Paper: §5.1.2
 _CHECKS = 128  # divergence is reckoned so often while a node changes as a whole
 _SMOOTHING = 0.5
 _FEW = 24
@@ -152,6 +152,7 @@ def take_up(tree, clauses, work):
 @kernel
 def write_local(tree, clauses, work, local, clause, first):
     """Note the box of a clause, and its keywords in order from `first` on; returns where they end."""
+    tree, clauses, work = lent(tree), lent(clauses), lent(work)
     box, rank, rank_of = work.box, work.rank, tree.rank
     box[4 * local], box[4 * local + 1] = clauses.x0[clause], clauses.y0[clause]
     box[4 * local + 2], box[4 * local + 3] = clauses.x1[clause], clauses.y1[clause]
@@ -183,6 +184,7 @@ def divergence(tree, number):
     Paper: D_KL(w_old | w), formula not printed. Smoothed, since a share may become zero; what came into new children counts as
     one more.
     """
+    tree = lent(tree)
     node, block, n_below, n_then = tree.node, tree.block, tree.n_below, tree.n_then
     record = NODE_FIELDS * number
     first = node[record + FIRST] + BLOCK_FIELDS
@@ -209,17 +211,27 @@ def divergence(tree, number):
     return total, n_bins
 
 
+@inline_kernel
+def is_check_due(block, first, n, n_filed, options):
+    """Whether a node with `n` of all clauses below, whose block begins at `first`, has changed enough to be looked at again."""
+    n_changes = block[first + N_CHANGES]
+    return (
+        options.drift_limit >= 0.0
+        and n >= LEAST_SHARE * n_filed
+        and n_changes >= block[first + N_CHECKED]
+        and n_changes >= options.least_change * block[first + N_DIVIDED]
+    )
+
+
 @kernel
 def has_drifted(tree, number, options):
     """Whether an inner node is to be built anew because its clauses have come to lie otherwise."""
+    tree = lent(tree)
     block, n = tree.block, tree.n_below[number]
-    if options.drift_limit < 0.0 or n < _LEAST_SHARE * tree.head[N_FILED]:
-        return False
     first = tree.node[NODE_FIELDS * number + FIRST]
-    n_changes, n_divided = block[first + N_CHANGES], block[first + N_DIVIDED]
-    if n_changes < block[first + N_CHECKED] or n_changes < options.least_change * n_divided:
+    if not is_check_due(block, first, n, tree.head[N_FILED], options):
         return False
-    block[first + N_CHECKED] = n_changes + max(1, n // _CHECKS)
+    block[first + N_CHECKED] = block[first + N_CHANGES] + max(1, n // _CHECKS)
     distance, n_bins = divergence(tree, number)
     # What chance alone brings about when as many again are drawn as the node was divided with.
-    return distance > options.drift_limit + options.noise_weight * (n_bins - 1) / (2.0 * n_divided)
+    return distance > options.drift_limit + options.noise_weight * (n_bins - 1) / (2.0 * block[first + N_DIVIDED])

@@ -37,7 +37,8 @@ from nearcast.indexes.adaptive_tree.layout import (
     WANTED_VISITS,
 )
 from nearcast.indexes.adaptive_tree.nodes.build import narrow_region, new_node
-from nearcast.kernels.compile import kernel
+from nearcast.indexes.adaptive_tree.rebuild.build import child_count
+from nearcast.kernels.compile import kernel, lent
 
 
 @kernel
@@ -47,6 +48,7 @@ def add_visit(tree, work, n_visits, parent, block_at, offset, allowed, proven):
     A child that is missing is made: only a clause that is filed now can come where none was. It is in the region of its parent
     until the caller narrows it.
     """
+    tree, work = lent(tree), lent(work)
     visit, region, node, block = work.visit, work.visit_region, tree.node, tree.block
     record = NODE_FIELDS * visit[parent * ITEM_FIELDS + NODE]
     child = block[block_at] if block_at >= 0 else node[record + EXTRA]
@@ -56,6 +58,7 @@ def add_visit(tree, work, n_visits, parent, block_at, offset, allowed, proven):
             return -1
         # An empty leaf is in nobody's way, should there be no room to go on.
         child = new_node(tree, 0)
+        tree.share[child] = tree.share[record // NODE_FIELDS] / child_count(node, record)
         if block_at >= 0:
             block[block_at] = child
         else:
@@ -75,6 +78,7 @@ def add_visit(tree, work, n_visits, parent, block_at, offset, allowed, proven):
 @kernel
 def visit_cells(tree, work, n_visits, parent):
     """Visit the cells of a grid that the box at local number 0 reaches, or the covering child; as `add_visit`."""
+    tree, work = lent(tree), lent(work)
     node, block, bound, box = tree.node, tree.block, tree.bound, work.box
     visit, region = work.visit, work.visit_region
     at, region_at = parent * ITEM_FIELDS, parent * REGION_FIELDS
@@ -108,6 +112,7 @@ def visit_cells(tree, work, n_visits, parent):
 @kernel
 def visit_nodes(tree, work, n_ranks, is_refining):
     """Every node on the way of the clause at local number 0, parents first; returns how many, or -1 if room is short."""
+    tree, work = lent(tree), lent(work)
     node, block, rank, visit, region = tree.node, tree.block, work.rank, work.visit, work.visit_region
     visit[NODE], visit[START], visit[OFFSET], visit[DEPTH], visit[PROVEN] = ROOT, NO_NODE, 0, 1, 0
     visit[ALLOWED] = MAY_KEYWORD | MAY_SPACE

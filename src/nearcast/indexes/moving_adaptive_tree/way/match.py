@@ -1,12 +1,12 @@
 """Follow a clause from the root to its leaves, as it was filed, without making or counting anything.
 
 The same nodes as `adaptive_tree/way/maintain.py:visit_nodes`, in the same order; arrays are handed over one by one, because
-this is done four times for every move.
+this is done for every move.
 """
 
 from __future__ import annotations
 
-from nearcast.indexes.adaptive_tree.by_keyword.build import find_cut, step_in
+from nearcast.indexes.adaptive_tree.by_keyword.build import find_cut, proven_in, step_in
 from nearcast.indexes.adaptive_tree.by_space.build import strip_of
 from nearcast.indexes.adaptive_tree.layout import (
     BLOCK_FIELDS,
@@ -42,17 +42,24 @@ def rank_clause(rank_of, keyword, begin, end, rank):
 
 
 @inline_kernel
-def follow(structure, box, rank, n_ranks, is_refining, queue, offset, region):
-    """Write every node on the way of a clause; returns how many, and whether some child on the way is missing.
+def covers_region(box, region, own):
+    return box[0] <= region[own] and box[1] <= region[own + 1] and region[own + 2] <= box[2] and region[own + 3] <= box[3]
 
-    `structure` is node, block, bound and the region of the root; `box` four numbers; `region` gets four numbers for each node.
+
+@inline_kernel
+def follow(structure, box, other, rank, n_ranks, is_refining, queue, offset, proven, region):
+    """Write every node on the way of a clause with a box; returns how many, and two facts about this way.
+
+    Whether some child on it is missing; and whether the same clause with the `other` box would go the same way.
+    `structure` is node, block, bound and the region of the root; a box is four numbers. Of each node `offset` gets the keywords
+    used up, `proven` the bits of those proven, `region` four numbers.
     """
     node, block, bound, whole = structure
     x0, y0, x1, y1 = box
-    queue[0], offset[0] = ROOT, 0
+    queue[0], offset[0], proven[0] = ROOT, 0, 0
     for side in range(4):
         region[side] = whole[side]
-    n, number, is_missing = 1, 0, False
+    n, number, is_missing, is_same = 1, 0, False, True
     while number < n:
         record, at, own = NODE_FIELDS * queue[number], offset[number], 4 * number
         number += 1
@@ -60,18 +67,29 @@ def follow(structure, box, rank, n_ranks, is_refining, queue, offset, region):
         if kind == LEAF:
             continue
         child, column0, column1, row0, row1, n_columns, bounds = node[record + EXTRA], 0, 0, 0, 0, 1, 0
-        is_cells = False
+        is_cells, proves = False, proven[number - 1]
         if kind == KEYWORD:
             if at < n_ranks:
                 cuts = first + BLOCK_FIELDS + size
                 cut = find_cut(block, cuts, size, rank[at], 0)
                 child = block[first + BLOCK_FIELDS + cut]
+                proves = proven_in(block, cuts, cut, size, proves, at)
                 at += step_in(block, cuts, cut, size, is_refining)
-        elif not (x0 <= region[own] and y0 <= region[own + 1] and region[own + 2] <= x1 and region[own + 3] <= y1):
-            is_cells = True
+        else:
+            is_cells = not covers_region(box, region, own)
+            is_same = is_same and is_cells != covers_region(other, region, own)
+        if is_cells:
             bounds, n_columns, n_rows = block[first + BOUNDS], size // ROWS, size % ROWS
+            rows_at = bounds + n_columns
             column0, column1 = strip_of(bound, bounds + 1, n_columns, x0), strip_of(bound, bounds + 1, n_columns, x1)
-            row0, row1 = strip_of(bound, bounds + n_columns, n_rows, y0), strip_of(bound, bounds + n_columns, n_rows, y1)
+            row0, row1 = strip_of(bound, rows_at, n_rows, y0), strip_of(bound, rows_at, n_rows, y1)
+            is_same = (
+                is_same
+                and column0 == strip_of(bound, bounds + 1, n_columns, other[0])
+                and column1 == strip_of(bound, bounds + 1, n_columns, other[2])
+                and row0 == strip_of(bound, rows_at, n_rows, other[1])
+                and row1 == strip_of(bound, rows_at, n_rows, other[3])
+            )
         for row in range(row0, row1 + 1):
             for column in range(column0, column1 + 1):
                 if is_cells:
@@ -79,10 +97,10 @@ def follow(structure, box, rank, n_ranks, is_refining, queue, offset, region):
                 if child == NO_NODE:
                     is_missing = True
                     continue
-                queue[n], offset[n] = child, at
+                queue[n], offset[n], proven[n] = child, at, proves
                 for side in range(4):
                     region[4 * n + side] = region[own + side]
                 if is_cells:
                     narrow_region(region, 4 * n, bound, bounds, n_columns, size % ROWS, column, row)
                 n += 1
-    return n, is_missing
+    return n, is_missing, is_same

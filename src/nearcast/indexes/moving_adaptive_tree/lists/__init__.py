@@ -1,0 +1,1 @@
+"""The lists themselves: append, empty, clear away."""

@@ -1,0 +1,1 @@
+"""Moves: what they change in the results, and in the tree."""

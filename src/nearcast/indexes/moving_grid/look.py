@@ -1,0 +1,311 @@
+"""What a move changes: the living messages in the one of two boxes and not in the other, many clauses at once.
+
+Steps for a group of clauses: records, boxes and doors; slots of the table; blocks; keywords of the messages that have to be
+checked. Each step asks for the memory of the next ahead of its use.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nearcast.indexes.frequency_grid.keys import home_slot
+from nearcast.indexes.moving_grid.areas import look_for_areas
+from nearcast.indexes.moving_grid.keys import fine_column, has_others, list_key
+from nearcast.indexes.moving_grid.layout import (
+    ALL_CLASSES,
+    CLASSES_MASK,
+    FINE,
+    LEVEL_BITS,
+    LEVEL_MASK,
+    MASK,
+    MESSAGE_BLOCK,
+    NO_ROOM,
+    OWNER,
+    PLACE_SHIFT,
+    RECORD,
+    SIZE_MASK,
+    SLACK,
+)
+from nearcast.indexes.moving_grid.lists import find_slot
+from nearcast.indexes.moving_grid.scan import scan_lists
+from nearcast.kernels.compile import inline_kernel, kernel
+from nearcast.kernels.layouts import CANDIDATES, NODES
+from nearcast.kernels.simd import prefetch
+
+GROUP = 16
+# Lines of a list that are asked for ahead.
+_LINES_AHEAD = 8
+
+
+@kernel
+def ask_for_clauses(record, x0, y0, x1, y1, slots, first, last):
+    """Ask for the records and boxes of some clauses."""
+    for i in range(first, last):
+        clause = slots[i]
+        prefetch(record, RECORD * np.int64(clause))
+        prefetch(x0, clause)
+        prefetch(y0, clause)
+        prefetch(x1, clause)
+        prefetch(y1, clause)
+
+
+@kernel
+def write_boxes(x0, y0, x1, y1, given, is_move, slots, first, n, old, new):
+    """The old and the new boxes of a group, side by side."""
+    gx0, gy0, gx1, gy1 = given
+    own, other = (old, new) if is_move else (new, old)
+    for j in range(n):
+        clause, i = slots[first + j], first + j
+        own[4 * j], own[4 * j + 1], own[4 * j + 2], own[4 * j + 3] = x0[clause], y0[clause], x1[clause], y1[clause]
+        other[4 * j], other[4 * j + 1], other[4 * j + 2], other[4 * j + 3] = gx0[i], gy0[i], gx1[i], gy1[i]
+
+
+@inline_kernel
+def cells_of(frame, shift, box, j):
+    """The columns and rows of a level that box j reaches, first and last; of nothing, nothing."""
+    if box[4 * j] > box[4 * j + 2]:
+        return np.int64(1 << FINE), np.int64(-1), np.int64(1 << FINE), np.int64(-1)
+    return (
+        fine_column(box[4 * j], frame, 0) >> shift,
+        fine_column(box[4 * j + 2], frame, 0) >> shift,
+        fine_column(box[4 * j + 1], frame, 3) >> shift,
+        fine_column(box[4 * j + 3], frame, 3) >> shift,
+    )
+
+
+@kernel
+def find_cells(door, slot, frame, record, slots, first, n, old, new, key, lists, list_end, has_areas):
+    """The keys and lists that may hold points in one box of a clause and not in the other; returns how many, or NO_ROOM.
+
+    A cell between the outermost columns and rows of both boxes has only points in both. `has_areas` tells for which clauses
+    there are messages with an area.
+    """
+    n_slots, n_lists = slot.size // 2, np.int64(0)
+    for j in range(n):
+        at = RECORD * np.int64(slots[first + j])
+        prefetch(door, 2 * np.int64(record[at + OWNER]))
+    for j in range(n):
+        at = RECORD * np.int64(slots[first + j])
+        owner = np.int64(record[at + OWNER])
+        here = door[2 * owner + 1]
+        level = here & LEVEL_MASK
+        has_areas[j] = (here >> LEVEL_BITS) & CLASSES_MASK != 0
+        if level == 0:
+            if n_lists == key.size:
+                return np.int64(NO_ROOM)
+            key[n_lists], lists[n_lists] = 0, door[2 * owner]
+            n_lists += 1
+            list_end[j] = n_lists
+            continue
+        shift = FINE - level
+        a0, a1, c0, c1 = cells_of(frame, shift, old, j)
+        b0, b1, d0, d1 = cells_of(frame, shift, new, j)
+        for column in range(min(a0, b0), max(a1, b1) + 1):
+            in_a, in_b = a0 <= column and column <= a1, b0 <= column and column <= b1
+            is_inner = a0 < column and column < a1 and b0 < column and column < b1
+            low, high = d0, d1
+            if in_a:
+                low, high = (min(c0, d0), max(c1, d1)) if in_b else (c0, c1)
+            row = low
+            while row <= high and (in_a or in_b):
+                if is_inner and c0 < row and row < c1 and d0 < row and row < d1:
+                    row = min(c1, d1)
+                if (in_a and c0 <= row and row <= c1) or (in_b and d0 <= row and row <= d1):
+                    if n_lists == key.size:
+                        return np.int64(NO_ROOM)
+                    wanted = list_key(owner, level, level, column << shift, row << shift)
+                    home = home_slot(wanted, n_slots)
+                    prefetch(slot, 2 * home)
+                    key[n_lists], lists[n_lists] = wanted, home
+                    n_lists += 1
+                row += 1
+        list_end[j] = n_lists
+    return n_lists
+
+
+@kernel
+def find_lists(slot, pool, key, lists, n_lists):
+    """Replace slots by the lists they lead to, and ask for these."""
+    for i in range(n_lists):
+        value = lists[i]
+        if key[i] != 0:
+            at = find_slot(slot, key[i], lists[i])
+            value = slot[2 * at + 1] if slot[2 * at] == key[i] else np.int64(0)
+            lists[i] = value
+        at = (value >> PLACE_SHIFT) * MESSAGE_BLOCK
+        for line in range(min(_LINES_AHEAD, ((value & SIZE_MASK) + 3) >> 2)):
+            prefetch(pool, at + MESSAGE_BLOCK * line)
+
+
+@kernel
+def check_pending(record, slots, first, n, words, messages, pending, marks, begin, end, out, n_out):
+    """Write the pending messages that live and have the keywords of their clause; returns the new end."""
+    keyword_start, keyword = words
+    is_alive, keyword_first, n_keywords, member = messages
+    at = np.int64(0)
+    for j in range(n):
+        if record[RECORD * np.int64(slots[first + j]) + MASK] != 0:
+            for k in range(at, marks[j]):
+                prefetch(member, keyword_first[pending[k]])
+        at = marks[j]
+    checked = np.int64(0)
+    for j in range(n):
+        clause = slots[first + j]
+        at = RECORD * np.int64(clause)
+        begin[first + j] = n_out
+        if record[at + MASK] == 0:
+            for k in range(checked, marks[j]):
+                out[n_out] = pending[k]
+                n_out += np.int64(is_alive[pending[k]])
+        else:
+            for k in range(checked, marks[j]):
+                m = pending[k]
+                if is_alive[m] and has_others(
+                    record, at, keyword_start, keyword, clause, member, keyword_first[m], n_keywords[m]
+                ):
+                    out[n_out] = m
+                    n_out += 1
+        checked = marks[j]
+        end[first + j] = n_out
+    return n_out
+
+
+@kernel
+def add_areas(side, frame, clauses, live, record, slots, first, n, has_areas, old, new, begin, end, out, n_out, room):
+    """Add the messages with an area that meet `new` and not `old` to the runs of clauses, copied behind.
+
+    Returns the new end, or NO_ROOM, and the messages tested.
+    """
+    n_tested = 0
+    for j in range(n):
+        i = first + j
+        if has_areas[j] == 0:
+            continue
+        size = end[i] - begin[i]
+        if n_out + size > room:
+            return np.int64(NO_ROOM), n_tested
+        for k in range(size):
+            out[n_out + k] = out[begin[i] + k]
+        box = (new[4 * j], new[4 * j + 1], new[4 * j + 2], new[4 * j + 3])
+        besides = (old[4 * j], old[4 * j + 1], old[4 * j + 2], old[4 * j + 3])
+        begin[i] = n_out
+        n_out, n_more = look_for_areas(side, frame, clauses, live, record, slots[i], box, besides, out, n_out + size, room)
+        if n_out == NO_ROOM:
+            return np.int64(NO_ROOM), n_tested
+        end[i] = n_out
+        n_tested += n_more
+    return np.int64(n_out), n_tested
+
+
+@kernel
+def find_differences(side, frame, clauses, live, record, slots, given, is_move, first, last, n_left, n_entered, found):
+    """Fill the runs of clauses `first` to `last`: messages of the old box only (left), of the new box only (entered).
+
+    With `is_move` the new boxes are `given` and the old ones those of the clauses; else the new ones are those of the clauses
+    and the old ones `given`. Messages are written from `n_left` and `n_entered` on. Stops before a group whose results do not
+    fit; returns the clause it stopped before and the ends of what is written.
+    """
+    door, slot, pool = side.door, side.slot, side.pool
+    x0, y0, x1, y1 = clauses.x0, clauses.y0, clauses.x1, clauses.y1
+    words = (clauses.keyword_start, clauses.keyword)
+    messages = (live.is_alive, live.keyword_first, live.n_keywords, live.keyword)
+    left, entered, pending_left, pending_entered = found.left, found.entered, found.pending_left, found.pending_entered
+    left_begin, left_end, entered_begin, entered_end = found.left_begin, found.left_end, found.entered_begin, found.entered_end
+    key, lists, counters = found.key, found.lists, found.counters
+    room = min(left.size, entered.size) - SLACK
+    has_any_area = side.head[ALL_CLASSES] != 0
+    list_end, has_areas = np.empty(GROUP, np.int64), np.empty(GROUP, np.uint8)
+    left_marks, entered_marks = np.empty(GROUP, np.int64), np.empty(GROUP, np.int64)
+    old, new = np.empty(4 * GROUP), np.empty(4 * GROUP)
+    ask_for_clauses(record, x0, y0, x1, y1, slots, first, min(first + GROUP, last))
+    for group in range(first, last, GROUP):
+        n = min(GROUP, last - group)
+        ask_for_clauses(record, x0, y0, x1, y1, slots, group + n, min(group + n + GROUP, last))
+        write_boxes(x0, y0, x1, y1, given, is_move, slots, group, n, old, new)
+        n_lists = find_cells(door, slot, frame, record, slots, group, n, old, new, key, lists, list_end, has_areas)
+        if n_lists == NO_ROOM:
+            return group, n_left, n_entered
+        find_lists(slot, pool, key, lists, n_lists)
+        n_tested = scan_lists(
+            pool,
+            lists,
+            list_end,
+            record,
+            slots,
+            group,
+            n,
+            old,
+            new,
+            live,
+            pending_left,
+            left_marks,
+            pending_entered,
+            entered_marks,
+            room - max(n_left, n_entered),
+        )
+        if n_tested == NO_ROOM:
+            return group, n_left, n_entered
+        to_left = check_pending(
+            record, slots, group, n, words, messages, pending_left, left_marks, left_begin, left_end, left, n_left
+        )
+        to_entered = check_pending(
+            record,
+            slots,
+            group,
+            n,
+            words,
+            messages,
+            pending_entered,
+            entered_marks,
+            entered_begin,
+            entered_end,
+            entered,
+            n_entered,
+        )
+        if has_any_area:
+            to_left, n_more = add_areas(
+                side,
+                frame,
+                clauses,
+                live,
+                record,
+                slots,
+                group,
+                n,
+                has_areas,
+                new,
+                old,
+                left_begin,
+                left_end,
+                left,
+                to_left,
+                room,
+            )
+            n_tested += n_more
+            if to_left == NO_ROOM:
+                return group, n_left, n_entered
+            to_entered, n_more = add_areas(
+                side,
+                frame,
+                clauses,
+                live,
+                record,
+                slots,
+                group,
+                n,
+                has_areas,
+                old,
+                new,
+                entered_begin,
+                entered_end,
+                entered,
+                to_entered,
+                room,
+            )
+            n_tested += n_more
+            if to_entered == NO_ROOM:
+                return group, n_left, n_entered
+        n_left, n_entered = to_left, to_entered
+        counters[NODES] += n_lists
+        counters[CANDIDATES] += n_tested
+    return last, n_left, n_entered

@@ -1,0 +1,212 @@
+"""The clauses of messages, many points at once: each step asks for the memory of the next ahead of its use.
+
+Steps for a group of messages: doors of their keywords; slots of the table; blocks; records of clauses with several keywords.
+A message's matches are written one after the other, with a gap for those whose records are on the way.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nearcast.indexes.frequency_grid.keys import home_slot, narrow
+from nearcast.indexes.frequency_grid.match import ask_for_doors, fill_filters
+from nearcast.indexes.moving_grid.areas import match_area
+from nearcast.indexes.moving_grid.keys import fine_column, has_others, list_key
+from nearcast.indexes.moving_grid.layout import (
+    ALL_CLASSES,
+    CLASSES_MASK,
+    CLAUSE_BLOCK,
+    CLAUSES,
+    FINE,
+    LEVEL_BITS,
+    MOST_LEVELS,
+    NO_ROOM,
+    PLACE_SHIFT,
+    RECORD,
+    SIGNATURES,
+    SIZE_MASK,
+    SLACK,
+)
+from nearcast.indexes.moving_grid.lists import find_slot
+from nearcast.indexes.moving_grid.scan import holds
+from nearcast.kernels.compile import kernel
+from nearcast.kernels.layouts import CANDIDATES, NODES
+from nearcast.kernels.simd import LANES, append_four, four_boxes, four_signatures, lowest_lane, prefetch
+
+GROUP = 16
+_FOUR = 15
+_LINE = 16
+_LINES_AHEAD = 8
+_CELLS_OF_CLASS = 4
+
+
+@kernel
+def settle_borders(pool, at, lanes, x0, y0, x1, y1, x, y):
+    """The boxes of `four_boxes` that hold the point, with those decided that have it on their rounded border."""
+    unsure = lanes & ~(lanes >> 4) & _FOUR
+    kept = lanes & _FOUR
+    while unsure != 0:
+        lane = lowest_lane(unsure)
+        unsure &= unsure - 1
+        clause = pool[at + CLAUSES + lane]
+        if not holds(x0[clause], y0[clause], x1[clause], y1[clause], x, y):
+            kept &= ~(1 << lane)
+    return kept
+
+
+@kernel
+def find_lists(side, frame, message_start, keyword, mx, my, first, last, key, lists, list_end):
+    """The lists each point of a group has to scan, asked for."""
+    door, slot, pool, span = side.door, side.slot, side.pool, side.span
+    n_owners, n_slots = door.size // 2, slot.size // 2
+    n_lists = 0
+    for message in range(first, last):
+        begin, end = message_start[message], message_start[message + 1]
+        column, row = fine_column(mx[message], frame, 0), fine_column(my[message], frame, 3)
+        for at in range(begin - 1, end):
+            owner = np.int64(0) if at < begin else 1 + np.int64(keyword[at])
+            if owner >= n_owners:
+                continue
+            if door[2 * owner] != 0:
+                key[n_lists], lists[n_lists] = 0, door[2 * owner]
+                n_lists += 1
+            classes, own = ((door[2 * owner + 1] >> LEVEL_BITS) & CLASSES_MASK) >> 1, 1
+            while classes != 0:
+                if classes & 1:
+                    shift = FINE - own
+                    column0, row0 = max(column - span[2 * own], 0) >> shift, max(row - span[2 * own + 1], 0) >> shift
+                    for across in range(column0, (column >> shift) + 1):
+                        for up in range(row0, (row >> shift) + 1):
+                            wanted = list_key(owner, own, own, across << shift, up << shift)
+                            home = home_slot(wanted, n_slots)
+                            prefetch(slot, 2 * home)
+                            key[n_lists], lists[n_lists] = wanted, home
+                            n_lists += 1
+                classes, own = classes >> 1, own + 1
+        list_end[message - first] = n_lists
+    for i in range(n_lists):
+        value = lists[i]
+        if key[i] != 0:
+            at = find_slot(slot, key[i], lists[i])
+            value = slot[2 * at + 1] if slot[2 * at] == key[i] else np.int64(0)
+            lists[i] = value
+        at = (value >> PLACE_SHIFT) * CLAUSE_BLOCK
+        n_lines = ((((value & SIZE_MASK) + 3) >> 2) * CLAUSE_BLOCK + _LINE - 1) // _LINE
+        for line in range(min(_LINES_AHEAD, n_lines)):
+            prefetch(pool, at + _LINE * line)
+    return n_lists
+
+
+@kernel
+def scan_points(side, clauses, record, mx, my, first, last, lists, list_end, filters, out, n_out, begins, ends, pending, room):
+    """Write the clauses of one keyword that the points of a group match, and note those with others in `pending`.
+
+    The pending ones of message j end at `list_end[j]` afterwards. Returns the new end or NO_ROOM, their number, clauses tested.
+    """
+    pool = side.pool
+    box = pool.view(np.float32)
+    x0, y0, x1, y1 = clauses.x0, clauses.y0, clauses.x1, clauses.y1
+    n_pending, n_tested, at_list = np.int64(0), np.int64(0), np.int64(0)
+    for message in range(first, last):
+        j = message - first
+        x, y = mx[message], my[message]
+        narrow_x, narrow_y = narrow(x), narrow(y)
+        begins[message], before = n_out, n_pending
+        for k in range(at_list, list_end[j]):
+            value = lists[k]
+            size = value & SIZE_MASK
+            n_tested += size
+            if n_out + n_pending + size > room:
+                return np.int64(NO_ROOM), n_pending, n_tested
+            at = (value >> PLACE_SHIFT) * CLAUSE_BLOCK
+            for block in range(at, at + ((size + 3) >> 2) * CLAUSE_BLOCK, CLAUSE_BLOCK):
+                lanes = four_boxes(box, block, narrow_x, narrow_y)
+                if lanes == 0:
+                    continue
+                if lanes & _FOUR != lanes >> 4:
+                    lanes = settle_borders(pool, block, lanes, x0, y0, x1, y1, x, y)
+                fitting = four_signatures(pool, block + SIGNATURES, filters, LANES * j)
+                lanes &= fitting & _FOUR
+                n_out = append_four(pool, block + CLAUSES, lanes & ~(fitting >> 4), out, n_out)
+                n_pending = append_four(pool, block + CLAUSES, lanes & (fitting >> 4), pending, n_pending)
+        at_list = list_end[j]
+        for k in range(before, n_pending):
+            prefetch(record, RECORD * np.int64(pending[k]))
+        ends[message] = n_out
+        n_out += n_pending - before
+        list_end[j] = n_pending
+    return n_out, n_pending, n_tested
+
+
+@kernel
+def check_pending(record, keyword_start, keyword, message_start, message_keyword, first, last, pending, marks, out, ends):
+    """Add the pending clauses whose keywords a message has to its matches; those of message j end at `marks[j]`."""
+    checked = 0
+    for message in range(first, last):
+        to = ends[message]
+        begin, end = message_start[message], message_start[message + 1]
+        while checked < marks[message - first]:
+            clause = pending[checked]
+            checked += 1
+            at = RECORD * np.int64(clause)
+            if has_others(record, at, keyword_start, keyword, clause, message_keyword, begin, end - begin):
+                out[to] = clause
+                to += 1
+        ends[message] = to
+
+
+@kernel
+def match_messages(side, frame, clauses, record, messages, first, n_out, found):
+    """Fill the runs of every message from `first` on, writing clauses from `n_out` on.
+
+    Stops before a group whose matches do not fit; returns the message it stopped before and the end of what is written.
+    """
+    door = side.door
+    message_start, keyword = messages.keyword_start, messages.keyword
+    mx, my, mx1, my1 = messages.x0, messages.y0, messages.x1, messages.y1
+    keyword_start, clause_keyword = clauses.keyword_start, clauses.keyword
+    out, begins, ends, pending = found.clause, found.begin, found.end, found.pending
+    key, lists, counters = found.key, found.lists, found.counters
+    room, n_messages = min(out.size, pending.size) - SLACK, mx.size
+    n_classes = 0
+    for own in range(MOST_LEVELS + 1):
+        n_classes += (side.head[ALL_CLASSES] >> own) & 1
+    lists_of_owner = 1 + _CELLS_OF_CLASS * n_classes
+    list_end, filters = np.empty(GROUP, np.int64), np.zeros(LANES * GROUP, np.int32)
+    ask_for_doors(door, message_start, keyword, first, min(first + GROUP, n_messages))
+    group = first
+    while group < n_messages:
+        if mx[group] != mx1[group] or my[group] != my1[group]:
+            begins[group] = n_out
+            end, n_visited, n_tested = match_area(side, frame, clauses, messages, group, out, n_out, room)
+            if end == NO_ROOM:
+                return group, n_out
+            ends[group] = end
+            counters[NODES] += n_visited
+            counters[CANDIDATES] += n_tested
+            group, n_out = group + 1, end
+            continue
+        last, wanted = group, 0
+        while last < n_messages and last - group < GROUP and mx[last] == mx1[last] and my[last] == my1[last]:
+            wanted += (message_start[last + 1] - message_start[last] + 1) * lists_of_owner
+            if wanted > key.size:
+                break
+            last += 1
+        if last == group:
+            return group, n_out
+        fill_filters(message_start, keyword, group, last, filters)
+        n_lists = find_lists(side, frame, message_start, keyword, mx, my, group, last, key, lists, list_end)
+        ask_for_doors(door, message_start, keyword, last, min(last + GROUP, n_messages))
+        end, n_pending, n_tested = scan_points(
+            side, clauses, record, mx, my, group, last, lists, list_end, filters, out, n_out, begins, ends, pending, room
+        )
+        if end == NO_ROOM:
+            return group, n_out
+        if n_pending > 0:
+            check_pending(
+                record, keyword_start, clause_keyword, message_start, keyword, group, last, pending, list_end, out, ends
+            )
+        counters[NODES] += n_lists
+        counters[CANDIDATES] += n_tested
+        group, n_out = last, end
+    return n_messages, n_out

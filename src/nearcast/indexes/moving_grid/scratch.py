@@ -1,0 +1,131 @@
+"""Memory that the kernels of a moving grid write to, kept from call to call; one for each thread."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearcast.columns.messages import MessageBatch
+from nearcast.indexes.base import Matches
+from nearcast.indexes.moving_base import Boxes, Differences, Found
+from nearcast.indexes.moving_grid.layout import SLACK, MessageMatches, SideArrays
+from nearcast.indexes.moving_grid.layout import Differences as DifferenceArrays
+from nearcast.indexes.moving_grid.look import find_differences
+from nearcast.indexes.moving_grid.match import match_messages
+from nearcast.indexes.moving_grid.pairs import fill_pairs
+from nearcast.kernels.layouts import CANDIDATES, NODES, ClauseArrays
+from nearcast.kernels.live_messages import LiveArrays
+
+_FIRST_ROOM = 1 << 14
+_FIRST_LISTS = 1 << 12
+
+
+class Scratch(threading.local):
+    """Grows when a kernel stops for lack of room."""
+
+    def __init__(self) -> None:
+        whole = np.empty(0, np.int64)
+        lists = np.empty(_FIRST_LISTS, np.int64)
+        room = np.empty(_FIRST_ROOM + SLACK, np.int32)
+        self._found = DifferenceArrays(
+            room, room.copy(), room.copy(), room.copy(), whole, whole, whole, whole, lists, lists.copy(), np.zeros(2, np.int64)
+        )
+        self._matches = MessageMatches(
+            room.copy(), whole, whole, room.copy(), lists.copy(), lists.copy(), np.zeros(2, np.int64)
+        )
+        self._n_left = self._n_entered = self._n = 0
+
+    def match(
+        self,
+        side: SideArrays,
+        frame: NDArray[np.float64],
+        clauses: ClauseArrays,
+        record: NDArray[np.int32],
+        batch: MessageBatch,
+    ) -> Matches:
+        """Every pair of a message of the batch and a clause, grouped by message."""
+        found = self._matches
+        found = found._replace(begin=np.empty(len(batch), np.int64), end=np.empty(len(batch), np.int64))
+        found.counters[:] = 0
+        first, n_out = 0, 0
+        while True:
+            first, n_out = match_messages(side, frame, clauses, record, batch.arrays, first, n_out, found)
+            if first == len(batch):
+                break
+            found = found._replace(
+                clause=_doubled(found.clause, n_out),
+                pending=_doubled(found.pending, 0),
+                key=_doubled(found.key, 0),
+                lists=_doubled(found.lists, 0),
+            )
+        self._matches = found
+        rows = np.arange(len(batch), dtype=np.int32)
+        message, clause = _pairs(rows, found.clause, found.begin, found.end)
+        return Matches(message, clause, int(found.counters[NODES]), int(found.counters[CANDIDATES]))
+
+    def differences(self, n: int) -> Scratch:
+        """Ready for `n` clauses."""
+        self._found = self._found._replace(
+            **{name: np.empty(n, np.int64) for name in ("left_begin", "left_end", "entered_begin", "entered_end")}
+        )
+        self._found.counters[:] = 0
+        self._n, self._n_left, self._n_entered = n, 0, 0
+        return self
+
+    def find(
+        self,
+        side: SideArrays,
+        frame: NDArray[np.float64],
+        clauses: ClauseArrays,
+        live: LiveArrays,
+        record: NDArray[np.int32],
+        slots: NDArray[np.int32],
+        given: Boxes,
+        is_move: bool,
+        first: int = 0,
+        last: int | None = None,
+    ) -> None:
+        """Find the differences of some clauses, as `find_differences` does."""
+        last = self._n if last is None else last
+        n_left, n_entered = self._n_left, self._n_entered
+        while True:
+            first, n_left, n_entered = find_differences(
+                side, frame, clauses, live, record, slots, tuple(given), is_move, first, last, n_left, n_entered, self._found
+            )
+            if first == last:
+                break
+            found = self._found
+            self._found = found._replace(
+                left=_doubled(found.left, n_left),
+                entered=_doubled(found.entered, n_entered),
+                pending_left=_doubled(found.pending_left, 0),
+                pending_entered=_doubled(found.pending_entered, 0),
+                key=_doubled(found.key, 0),
+                lists=_doubled(found.lists, 0),
+            )
+        self._n_left, self._n_entered = n_left, n_entered
+
+    def pairs(self, slots: NDArray[np.int32]) -> Differences:
+        """What was found, as pairs."""
+        found = self._found
+        counters = (int(found.counters[NODES]), int(found.counters[CANDIDATES]))
+        left = Found(*_pairs(slots, found.left, found.left_begin, found.left_end), *counters)
+        entered = Found(*_pairs(slots, found.entered, found.entered_begin, found.entered_end), 0, 0)
+        return Differences(left, entered)
+
+
+def _pairs(
+    of: NDArray[np.int32], member: NDArray[np.int32], begin: NDArray[np.int64], end: NDArray[np.int64]
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    n = int((end - begin).sum())
+    first, second = np.empty(n, np.int32), np.empty(n, np.int32)
+    fill_pairs(of, member, begin, end, first, second)
+    return first, second
+
+
+def _doubled(array: NDArray[np.int32], n_used: int) -> NDArray[np.int32]:
+    larger = np.empty(2 * len(array), array.dtype)
+    larger[:n_used] = array[:n_used]
+    return larger

@@ -1,0 +1,1 @@
+"""The quadtree per posting list, for clauses that move."""

@@ -1,0 +1,1 @@
+"""The quadtree of cells with inverted lists, for clauses that move."""
