@@ -13,7 +13,10 @@ from nearcast.bench.match_kind import measure_matching
 from nearcast.bench.moving_kind import measure_moving
 from nearcast.bench.pipeline_kind import measure_pipeline
 from nearcast.bench.plan import Plan, Point
+from nearcast.bench.prototype_kind import measure_prototype
 from nearcast.bench.record import Record
+from nearcast.bench.service_kind import measure_service
+from nearcast.bench.silent_kind import measure_silence
 
 Measure = Callable[[Plan, Point, Callable[[str], None]], list[Record]]
 
@@ -31,7 +34,10 @@ class Kind:
 
 KINDS: dict[str, Kind] = {
     "match": Kind(measure_matching, lambda plan: 2 + len(plan.series)),
+    "service": Kind(measure_service, lambda plan: 1 + len(plan.series)),
+    "prototype": Kind(measure_prototype, lambda plan: 2 + len(plan.series)),
     "moving": Kind(measure_moving, lambda plan: 2 + len(plan.series)),
+    "silent": Kind(measure_silence, lambda plan: 2 + len(plan.series)),
     "encode": Kind(measure_encoding, lambda plan: 1 + len(plan.series)),
     "pipeline": Kind(measure_pipeline, lambda plan: 1 + len(plan.series)),
 }

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from nearcast.bench.answers import compare_answers, count_work, in_chunks, sorted_answer, spread_rows
 from nearcast.bench.measuring import time_passes, timed
 from nearcast.bench.plan import Plan, Point, Series
 from nearcast.bench.record import Record
@@ -26,7 +26,6 @@ from nearcast.workloads import open_workload
 _WARM_SUBSCRIPTIONS = 2_000
 _INSERTED_AT_ONCE = 1_000
 _CALLS = 20
-_SHOWN_PAIRS = 3
 
 
 class _Scene:
@@ -39,8 +38,8 @@ class _Scene:
         self.subscriptions = workload.subscriptions(point.size.n_subscriptions, plan.seed)
         self.n_built = self.subscriptions.num_rows * point.size.built_percent // 100
         self.messages = workload.messages(point.size.n_messages, plan.seed)
-        self.sample = self.messages.take(pa.array(_spread(self.messages.num_rows, plan.check.messages)))
-        self.chunks = _chunks(self.messages, point.size.chunk)
+        self.sample = self.messages.take(pa.array(spread_rows(self.messages.num_rows, plan.check.messages)))
+        self.chunks = in_chunks(self.messages, point.size.chunk)
         self.n_passes = point.size.repetitions
         self.history = workload.history(point.size.n_history) if point.size.n_history else None
 
@@ -61,13 +60,13 @@ def measure_matching(plan: Plan, point: Point, say: Callable[[str], None]) -> li
             for one in built:
                 one.time_pass()
         records += [one.record() for one in built]
-        answers += [_sorted(one.matcher.match_table(scene.sample)) for one in built]
+        answers += [sorted_answer(one.matcher.match_table(scene.sample)) for one in built]
     say("checking")
     scanned = None if plan.check.against == "other" else _answer_of(scene, plan.check.against)
     for position, (record, answer) in enumerate(zip(records, answers, strict=True)):
         other = (position + 1) % len(records)
         against = point.series[other].subject if scanned is None else plan.check.against
-        _compare(point.series[position].label, answer, against, answers[other] if scanned is None else scanned)
+        compare_answers(point.series[position].label, answer, against, answers[other] if scanned is None else scanned)
         record.facts["check"] = {"against": against, "messages": scene.sample.num_rows, "pairs": answer.num_rows, "equal": True}
     return records
 
@@ -87,7 +86,7 @@ class _Built:
 
         self.build_seconds, self.matcher = timed(build)
         self.insert_seconds = _insert(self.matcher, scene.subscriptions.slice(scene.n_built))
-        self.counters, self.matches = _count_work(self.matcher, scene)
+        self.counters, self.matches = count_work(self.matcher, scene.chunks)
         self._encoded = [self.matcher.encode_table(chunk) for chunk in scene.chunks]
         self._chunk_seconds: list[NDArray[np.float64]] = []
         self._table_seconds: list[NDArray[np.float64]] = []
@@ -119,7 +118,7 @@ class _Built:
 def _insert(matcher: Matcher, subscriptions: pa.Table) -> float:
     """Seconds to insert the rest, in batches as a service would; whatever the index does about it meanwhile is included."""
     seconds = 0.0
-    for batch in _chunks(subscriptions, _INSERTED_AT_ONCE):
+    for batch in in_chunks(subscriptions, _INSERTED_AT_ONCE):
         begin = time.perf_counter()
         _file(matcher, batch)
         seconds += time.perf_counter() - begin
@@ -142,20 +141,6 @@ def _warm_up(scene: _Scene, series: Series) -> None:
     matcher.match_table(scene.chunks[0])
 
 
-def _count_work(matcher: Matcher, scene: _Scene) -> tuple[dict[str, NDArray[np.int64]], NDArray[np.int64]]:
-    """Counters of each chunk and matches of each message, in a pass of their own that no clock sees."""
-    names = ("candidates", "nodes_visited", "matches")
-    counted = np.zeros((len(names), len(scene.chunks)), np.int64)
-    matches = []
-    for position, chunk in enumerate(scene.chunks):
-        deliveries = matcher.match_table(chunk)
-        counted[:, position] = [getattr(matcher.report, name) for name in names]
-        codes = deliveries["message_id"].combine_chunks()
-        found = pc.index_in(codes, value_set=chunk["id"].combine_chunks())
-        matches.append(np.bincount(np.asarray(found), minlength=chunk.num_rows))
-    return dict(zip(names, counted, strict=True)), np.concatenate(matches)
-
-
 # --- answers ---------------------------------------------------------------------------------------------------------
 
 
@@ -172,29 +157,4 @@ def _check_reference(plan: Plan) -> None:
 def _answer_of(scene: _Scene, index: str) -> pa.Table:
     matcher = scene.matcher(index, {})
     matcher.subscribe_table(scene.subscriptions)
-    return _sorted(matcher.match_table(scene.sample))
-
-
-def _sorted(deliveries: pa.Table) -> pa.Table:
-    return deliveries.sort_by([("message_id", "ascending"), ("subscription_id", "ascending")]).combine_chunks()
-
-
-def _compare(series: str, answer: pa.Table, against: str, expected: pa.Table) -> None:
-    """Both are sorted; a pair given twice is a difference too."""
-    if answer.equals(expected):
-        return
-    given, wanted = (set(zip(*table.to_pydict().values(), strict=True)) for table in (answer, expected))
-    missing, extra = sorted(wanted - given)[:_SHOWN_PAIRS], sorted(given - wanted)[:_SHOWN_PAIRS]
-    raise NearcastError(
-        f"{series!r} gives {answer.num_rows} deliveries where {against!r} gives {expected.num_rows} "
-        f"(missing: {missing}, too many: {extra}); its times are worth nothing: correct the index first"
-    )
-
-
-def _spread(n: int, n_wanted: int) -> NDArray[np.int64]:
-    """At most `n_wanted` rows, evenly spread over the stream."""
-    return np.unique(np.linspace(0, n - 1, min(n, n_wanted)).astype(np.int64)) if n else np.empty(0, np.int64)
-
-
-def _chunks(table: pa.Table, size: int) -> list[pa.Table]:
-    return [table.slice(first, size) for first in range(0, table.num_rows, size)]
+    return sorted_answer(matcher.match_table(scene.sample))

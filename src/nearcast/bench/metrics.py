@@ -23,24 +23,34 @@ class Metric:
 
 
 def us_per_message(record: Record) -> float | None:
+    if not record.chunk_seconds.size:
+        return None
     best_s = record.chunk_seconds.min(axis=0).sum()
     return float(1e6 * best_s / record.n_messages)
 
 
 def median_us_per_message(record: Record) -> float | None:
+    if not record.chunk_seconds.size:
+        return None
     return float(1e6 * np.median(record.chunk_seconds.sum(axis=1)) / record.n_messages)
 
 
 def spread_percent(record: Record) -> float | None:
+    if not record.chunk_seconds.size:
+        return None
     passes = record.chunk_seconds.sum(axis=1)
     return float(100 * (passes.max() - passes.min()) / np.median(passes))
 
 
 def p99_us_per_message(record: Record) -> float | None:
+    if not record.chunk_seconds.size:
+        return None
     return float(np.percentile(1e6 * record.chunk_seconds / record.chunk_messages, 99))
 
 
 def p50_batch_ms(record: Record) -> float | None:
+    if not record.chunk_seconds.size:
+        return None
     return float(1e3 * np.median(record.chunk_seconds))
 
 
@@ -125,6 +135,72 @@ def _per_move(record: Record, fact: str) -> float | None:
     return float(counted.sum() / n.sum()) if counted.size and n.sum() else None
 
 
+def ms_per_step(record: Record) -> float | None:
+    seconds = record.steps("step_seconds")
+    return float(1e3 * seconds.mean()) if seconds.size else None
+
+
+def traffic_per_step(record: Record) -> float | None:
+    return _sent_per_step(record, "reports", "contacts", "safe_regions")
+
+
+def reports_per_step(record: Record) -> float | None:
+    return _sent_per_step(record, "reports")
+
+
+def contacts_per_step(record: Record) -> float | None:
+    return _sent_per_step(record, "contacts")
+
+
+def _sent_per_step(record: Record, *names: str) -> float | None:
+    traffic, n = record.facts.get("traffic"), record.number("n_subscriptions")
+    return sum(float(traffic[name]) for name in names) / n if traffic is not None and n else None
+
+
+def two_thread_share(record: Record) -> float | None:
+    one, two = record.number("table_seconds"), record.number("two_thread_seconds")
+    return two / one if one and two is not None else None
+
+
+def publish_p50_us(record: Record) -> float | None:
+    return _percentile(record, "publish_us", 50)
+
+
+def publish_p99_us(record: Record) -> float | None:
+    return _percentile(record, "publish_us", 99)
+
+
+def merge_p99_ms(record: Record) -> float | None:
+    return _percentile(record, "merge_batch_ms", 99)
+
+
+def late_ratio(record: Record) -> float | None:
+    return record.number("late_ratio")
+
+
+def late_bytes(record: Record) -> float | None:
+    return record.number("late_bytes")
+
+
+def open_ms(record: Record) -> float | None:
+    seconds = record.number("open_seconds")
+    return None if seconds is None else 1e3 * seconds
+
+
+def first_match_seconds(record: Record) -> float | None:
+    return record.number("first_match_seconds")
+
+
+def peak_gib(record: Record) -> float | None:
+    n_bytes = record.number("peak_bytes")
+    return None if n_bytes is None else n_bytes / 2**30
+
+
+def _percentile(record: Record, name: str, percent: float) -> float | None:
+    values = record.steps(name)
+    return float(np.percentile(values, percent)) if values.size else None
+
+
 def _per_message(record: Record, counter: str) -> float | None:
     counted = record.counters.get(counter)
     return None if counted is None else float(counted.sum() / record.n_messages)
@@ -187,6 +263,35 @@ _ALL = (
         "lower",
         growth_percent,
     ),
+    Metric("ms_per_step", "ms per step", "moves, expiry and arrivals of one step: what the engine takes", "lower", ms_per_step),
+    Metric(
+        "traffic_per_step",
+        "traffic per step",
+        "reports, contacts and safe regions sent, per subscriber and step",
+        "lower",
+        traffic_per_step,
+    ),
+    Metric("reports_per_step", "reports per step", "moves reported, per subscriber and step", "lower", reports_per_step),
+    Metric("contacts_per_step", "contacts per step", "subscribers asked, per subscriber and step", "lower", contacts_per_step),
+    Metric("two_thread_share", "two threads, of one", "time of the whole stream, table to table", "lower", two_thread_share),
+    Metric("publish_p50_us", "publish p50, µs", "median of calls with one message object", "lower", publish_p50_us),
+    Metric("publish_p99_us", "publish p99, µs", "99th percentile of calls with one message object", "lower", publish_p99_us),
+    Metric(
+        "late_ratio", "with late ones, of fresh", "matching when one in a hundred came after the build", "lower", late_ratio
+    ),
+    Metric("late_bytes", "bytes per late subscription", "what the index holds beside its build", "lower", late_bytes),
+    Metric(
+        "merge_p99_ms", "p99 batch in a merge, ms", "1,000 messages, table to table, while it merges", "lower", merge_p99_ms
+    ),
+    Metric("open_ms", "open, ms", "a saved engine, mapped", "lower", open_ms),
+    Metric(
+        "first_match_seconds",
+        "first match, s",
+        "from the start of a fresh process to its first deliveries, kernels compiled before",
+        "lower",
+        first_match_seconds,
+    ),
+    Metric("peak_gib", "peak memory, GiB", "of the process while building, tables included", "lower", peak_gib),
     Metric("call_us", "µs per call", "a call with one message: what each chunk pays at least", "lower", call_us),
 )
 METRICS: dict[str, Metric] = {metric.name: metric for metric in _ALL}

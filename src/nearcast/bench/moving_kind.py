@@ -27,7 +27,7 @@ _WARM_SUBSCRIPTIONS = 500
 _MIX_SUBSCRIPTION, _MIX_MESSAGE = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 
 
-class _Step(NamedTuple):
+class Step(NamedTuple):
     """What happens at one time: `moves` and `messages` in chunks."""
 
     now: float
@@ -35,8 +35,8 @@ class _Step(NamedTuple):
     messages: list[pa.Table]
 
 
-class _Scene:
-    """What all series of a point share."""
+class Journey:
+    """What all series of a point share: who subscribes, and what happens step by step."""
 
     def __init__(self, plan: Plan, point: Point) -> None:
         workload = open_workload(point.workload, **point.workload_parameters)
@@ -50,12 +50,12 @@ class _Scene:
         """Messages of the steps before the journey."""
         return (self._arriving(step) for step in range(self.size.life))
 
-    def journey(self) -> Iterator[_Step]:
+    def steps(self) -> Iterator[Step]:
         """The steps to time, from the start; equal for every series."""
         subscribers = self.workload.subscribers(self.size.n_subscriptions, self.seed)
         for step in range(self.size.life, self.size.life + self.size.repetitions):
             moves = self.workload.moves(subscribers.advance(), self.seed)
-            yield _Step(float(step), _chunks(moves, self.size.chunk), _chunks(self._arriving(step), self.size.chunk))
+            yield Step(float(step), _chunks(moves, self.size.chunk), _chunks(self._arriving(step), self.size.chunk))
 
     def _arriving(self, step: int) -> pa.Table:
         n = self.size.n_messages
@@ -69,19 +69,19 @@ def measure_moving(plan: Plan, point: Point, say: Callable[[str], None]) -> list
     """One record per series."""
     _check_reference(plan)
     say("generating")
-    scene = _Scene(plan, point)
+    journey = Journey(plan, point)
     lived = []
     # Series that take turns share whatever else the machine does meanwhile, but all must fit into memory.
     for group in [point.series] if point.size.takes_turns else [[series] for series in point.series]:
-        living = [_Living(scene, series, say) for series in group]
-        for step in scene.journey():
+        living = [_Living(journey, series, say) for series in group]
+        for step in journey.steps():
             for one in living:
                 one.live(step)
         lived += [one.end(plan.check.messages) for one in living]
     say("checking")
     if plan.check.against != "other":
-        reference = _Living(scene, Series(plan.check.against, plan.check.against), lambda what: None)
-        for step in scene.journey():
+        reference = _Living(journey, Series(plan.check.against, plan.check.against), lambda what: None)
+        for step in journey.steps():
             reference.live(step)
         lived.append(reference.end(plan.check.messages))
     for this, next_one in zip(lived, [*lived[1:], lived[0]], strict=True):
@@ -105,18 +105,18 @@ class _Lived(NamedTuple):
 class _Living:
     """One series on its way."""
 
-    def __init__(self, scene: _Scene, series: Series, say: Callable[[str], None]) -> None:
+    def __init__(self, journey: Journey, series: Series, say: Callable[[str], None]) -> None:
         say(series.label)
-        self._scene, self._label = scene, series.label
-        _warm_up(scene, series)
+        self._journey, self._label = journey, series.label
+        _warm_up(journey, series)
 
         def build() -> MovingMatcher:
-            matcher = MovingMatcher(series.subject, scene.workload.space, **series.parameters)
-            matcher.subscribe_table(scene.subscriptions)
+            matcher = MovingMatcher(series.subject, journey.workload.space, **series.parameters)
+            matcher.subscribe_table(journey.subscriptions)
             return matcher
 
         self._build_seconds, self._matcher = timed(build)
-        for messages in scene.past():
+        for messages in journey.past():
             self._matcher.publish_table(messages)
         self._seconds: list[NDArray[np.float64]] = []
         self._changes: list[int] = []
@@ -124,7 +124,7 @@ class _Living:
         self._counters: dict[str, NDArray[np.int64]] = {}
         self._matches = np.empty(0, np.int64)
 
-    def live(self, step: _Step) -> None:
+    def live(self, step: Step) -> None:
         """Move, expire, arrive; the clock runs inside the calls only."""
         moving = _Calls(self._matcher.move_table, self._matcher)
         move_seconds = time_once(step.moves, moving).sum()
@@ -141,13 +141,13 @@ class _Living:
         # Of the last step: times are the best of all, work is much the same in each.
         self._counters = {"candidates": np.array(arriving.candidates), "nodes_visited": np.array(arriving.nodes)}
         first = step.messages[0]["id"][0].as_py()
-        self._matches = np.bincount(arriving.message_ids() - first, minlength=self._scene.size.n_messages)
+        self._matches = np.bincount(arriving.message_ids() - first, minlength=self._journey.size.n_messages)
 
     def end(self, n_checked: int) -> _Lived:
         """The record of the journey, and results to compare."""
         stats = self._matcher.stats()
         facts: dict[str, Any] = {
-            "workload": self._scene.workload.describe(),
+            "workload": self._journey.workload.describe(),
             "n_subscriptions": stats["subscriptions"],
             "n_living_messages": stats["messages"],
             "build_seconds": self._build_seconds,
@@ -155,10 +155,10 @@ class _Living:
             "stats": stats,
             **self._facts,
         }
-        n, size = self._scene.size.n_messages, self._scene.size.chunk
+        n, size = self._journey.size.n_messages, self._journey.size.chunk
         chunk_messages = np.array([min(size, n - first) for first in range(0, n, size)], np.int64)
         record = Record(facts, np.stack(self._seconds), chunk_messages, self._counters, self._matches)
-        ids = np.unique(np.linspace(0, self._scene.size.n_subscriptions - 1, n_checked).astype(np.int64))
+        ids = np.unique(np.linspace(0, self._journey.size.n_subscriptions - 1, n_checked).astype(np.int64))
         results = self._matcher.current_table(ids.tolist())
         in_order = results.sort_by([(name, "ascending") for name in results.column_names]).combine_chunks()
         return _Lived(self._label, record, self._changes, in_order)
@@ -211,18 +211,18 @@ class _Calls:
         return np.concatenate([np.asarray(table["message_id"], np.int64) for table in self._changes])
 
 
-def _warm_up(scene: _Scene, series: Series) -> None:
+def _warm_up(journey: Journey, series: Series) -> None:
     """Compile or load everything with a matcher that is thrown away."""
-    matcher = MovingMatcher(series.subject, scene.workload.space, **series.parameters)
-    matcher.subscribe_table(scene.subscriptions.slice(0, _WARM_SUBSCRIPTIONS))
-    for messages in scene.past():
+    matcher = MovingMatcher(series.subject, journey.workload.space, **series.parameters)
+    matcher.subscribe_table(journey.subscriptions.slice(0, _WARM_SUBSCRIPTIONS))
+    for messages in journey.past():
         matcher.publish_table(messages.slice(0, _WARM_SUBSCRIPTIONS))
-    step = next(scene.journey())
+    step = next(journey.steps())
     own = step.moves[0].filter(pa.compute.less(step.moves[0]["id"], _WARM_SUBSCRIPTIONS))
     matcher.move_table(own)
     matcher.advance_table(step.now)
     matcher.publish_table(step.messages[0])
-    matcher.subscribe_table(scene.subscriptions.slice(_WARM_SUBSCRIPTIONS, 1))
+    matcher.subscribe_table(journey.subscriptions.slice(_WARM_SUBSCRIPTIONS, 1))
 
 
 def _check_reference(plan: Plan) -> None:

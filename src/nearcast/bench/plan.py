@@ -17,7 +17,15 @@ from nearcast.errors import PlanError
 
 SIZES = ("tiny", "small", "paper")
 # What a series of each kind of experiment names: an index of the registry, or a method that `kinds` knows.
-SUBJECTS = {"match": "index", "moving": "index", "encode": "method", "pipeline": "method"}
+SUBJECTS = {
+    "match": "index",
+    "moving": "index",
+    "silent": "method",
+    "encode": "method",
+    "pipeline": "method",
+    "service": "index",
+    "prototype": "method",
+}
 DEFAULT_METRICS = {
     "match": ("us_per_message", "candidates_per_message", "nodes_per_message", "matches_per_message", "bytes_per_subscription"),
     "moving": (
@@ -30,7 +38,26 @@ DEFAULT_METRICS = {
         "candidates_per_move",
         "bytes_per_subscription",
     ),
+    "silent": ("ms_per_step", "traffic_per_step", "reports_per_step", "contacts_per_step"),
+    "service": (
+        "us_per_message",
+        "table_us_per_message",
+        "two_thread_share",
+        "matches_per_message",
+        "publish_p50_us",
+        "publish_p99_us",
+        "insert_us",
+        "late_ratio",
+        "late_bytes",
+        "merge_p99_ms",
+        "open_ms",
+        "first_match_seconds",
+        "bytes_per_subscription",
+        "build_seconds",
+        "peak_gib",
+    ),
     "encode": ("us_per_message",),
+    "prototype": ("us_per_message", "matches_per_message", "bytes_per_subscription", "build_seconds"),
     "pipeline": ("messages_per_second", "us_per_message", "p50_batch_ms"),
 }
 DATA_FOLDER = "$NEARCAST_DATA"

@@ -78,6 +78,7 @@ def _section(results: Results) -> str:
         f"{_badge(results.verdict)}</p>\n<blockquote>{escape(plan.claim)}</blockquote>\n"
         + (_table(["expected", "verdict", "measured"], judged, "words") if judged else "")
         + (f"<p>{escape(plan.why)}</p>\n" if plan.why else "")
+        + "".join(f"<p>{escape(reason)}.</p>\n" for reason in results.left_out)
         + f"<p>{_measured_table(results)}</p>\n{figures}\n<p><small>{_circumstances(results)}</small></p>\n"
     )
 

@@ -40,6 +40,12 @@ class Results:
         return [(expected, expected.judge(self.curves(expected.metric))) for expected in self.plan.expect]
 
     @property
+    def left_out(self) -> list[str]:
+        """Series that could not be measured, and why."""
+        reasons = {record.series: str(record.facts["left_out"]) for record in self.records if "left_out" in record.facts}
+        return [f"{series} was left out: {reason}" for series, reason in reasons.items()]
+
+    @property
     def verdict(self) -> Verdict:
         return overall([judgement for _, judgement in self.judged()])
 

@@ -81,6 +81,8 @@ def _show(found: Results) -> None:
     console.print(table_of(header, rows, title=f"{found.plan.name} ({found.size}): {found.plan.title}"))
     for expected, judgement in found.judged():
         console.print(f"{judgement.verdict}: {expected.text} ({judgement.reason})", markup=False)
+    for reason in found.left_out:
+        console.print(reason, markup=False)
     if found.plan.why:
         console.print(found.plan.why, markup=False)
     console.print(f"{found.verdict}; records in {found.folder}\n", markup=False)

@@ -12,13 +12,15 @@ from nearcast.bench.metrics import METRICS
 from nearcast.bench.record import Record, read_records, write_record
 from nearcast.errors import PlanError
 
-STEPS = {
+STEPS: dict[str, Any] = {
     "step_move_seconds": [20e-6, 10e-6],
     "step_moves": [5, 5],
     "step_move_updates": [20, 30],
     "step_move_candidates": [50, 50],
     "step_expiry_seconds": [10e-6, 20e-6],
     "step_bytes": [80, 100],
+    "step_seconds": [0.002, 0.004],
+    "traffic": {"reports": 50.0, "contacts": 10.0, "safe_regions": 30.0},
 }
 
 
@@ -54,6 +56,10 @@ def record(number: int = 0, **more: Any) -> Record:
         ("updates_per_move", 50 / 10),
         ("candidates_per_move", 100 / 10),
         ("growth_percent", 25.0),
+        ("ms_per_step", 3.0),
+        ("traffic_per_step", 0.9),
+        ("reports_per_step", 0.5),
+        ("contacts_per_step", 0.1),
     ],
 )
 def test_each_metric_on_known_numbers(name: str, value: float) -> None:
@@ -82,6 +88,10 @@ def test_a_metric_without_its_facts_has_no_value() -> None:
         "updates_per_move",
         "candidates_per_move",
         "growth_percent",
+        "ms_per_step",
+        "traffic_per_step",
+        "reports_per_step",
+        "contacts_per_step",
     ):
         assert METRICS[name].of(bare) is None
     assert METRICS["us_per_message"].of(bare) == pytest.approx(1e6)

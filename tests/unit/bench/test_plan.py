@@ -106,7 +106,7 @@ def test_a_size_overrides_parameters_of_the_workload() -> None:
         ("repetitions = 2", "repetitions = 2\nbuilt_percent = 101", "built_percent = 101; expected 0 to 100"),
         ("repetitions = 2", "repetitions = 2\ntakes_turns = 1", "takes_turns = 1; expected true or false"),
         ("[sizes.tiny]", "[sizes.huge]", "huge"),
-        ('kind = "match"', 'kind = "mach"', "expected one of match, moving, encode"),
+        ('kind = "match"', 'kind = "mach"', "expected one of match, moving, silent, encode"),
         ('kind = "match"', 'kind = "encode"', "lacks the key 'series.method'"),
         ('label = "tree"', 'label = "keyword_first"', "no label twice"),
         ('label = "tree"', 'label = "tree"\ncolour = "red"', "unknown keys: 'series.colour'"),

@@ -10,15 +10,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from nearcast.bench import encode_kind, list_plans, make_report, match_kind, measuring, moving_kind, run_plan
+from nearcast.bench import encode_kind, list_plans, make_report, match_kind, measuring, moving_kind, run_plan, silent_kind
 from nearcast.bench.machine import cached_kernels, commit, cpu_model, n_cached_kernels
 from nearcast.bench.metrics import METRICS
+from nearcast.bench.plan import read_plan
 from nearcast.bench.plot import plot_results
 from nearcast.bench.record import read_records
 from nearcast.bench.results import find_results, read_results
 from nearcast.engines.boolean import Matcher
 from nearcast.engines.moving import MovingMatcher
 from nearcast.errors import NearcastError, PlanError
+from nearcast.testing.budget import current_budget
 
 MATCH = """
 title = "Two indexes"
@@ -89,6 +91,12 @@ label = "keywords"
 against = "moving_scan"
 messages = 30
 """
+SILENT = (
+    MOVING.replace('kind = "moving"', 'kind = "silent"')
+    .replace("mobility = 0.5", "mobility = 1.0\nspeed = 0.3")
+    .replace('index = "grid_space_first"\nlabel = "space"', 'method = "plain"')
+    .replace('index = "grid_keyword_first"\nlabel = "keywords"', 'method = "safe_regions"')
+)
 OF_MOVES = (
     "us_per_move",
     "us_per_expiry",
@@ -96,6 +104,18 @@ OF_MOVES = (
     "updates_per_move",
     "candidates_per_move",
     "growth_percent",
+)
+OF_SILENCE = ("ms_per_step", "traffic_per_step", "reports_per_step", "contacts_per_step")
+OF_SERVICES = (
+    "two_thread_share",
+    "publish_p50_us",
+    "publish_p99_us",
+    "late_ratio",
+    "late_bytes",
+    "merge_p99_ms",
+    "open_ms",
+    "first_match_seconds",
+    "peak_gib",
 )
 ENCODE = """
 title = "Words"
@@ -130,13 +150,14 @@ def plans(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "two.toml").write_text(MATCH)
     (folder / "words.toml").write_text(ENCODE)
     (folder / "travel.toml").write_text(MOVING)
+    (folder / "silent.toml").write_text(SILENT)
     return folder
 
 
 @pytest.fixture(scope="module")
 def out(plans: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("results")
-    for name in ("two", "words", "travel"):
+    for name in ("two", "words", "travel", "silent"):
         assert run_plan(str(plans / f"{name}.toml"), "tiny", folder) == folder / name / "tiny"
     return folder
 
@@ -156,7 +177,7 @@ def test_a_match_run_keeps_every_chunk_of_every_pass(out: Path) -> None:
         assert record.matches.shape == (120,)
         assert record.counters["matches"].sum() == record.matches.sum()
         assert record.facts["n_subscriptions"] == record.value
-        assert all((METRICS[name].of(record) is None) == (name in OF_MOVES) for name in METRICS)
+        assert all((METRICS[name].of(record) is None) == (name in (*OF_MOVES, *OF_SILENCE, *OF_SERVICES)) for name in METRICS)
     assert np.array_equal(records[2].matches, records[3].matches)
     assert records[2].matches.sum() > 0
 
@@ -177,6 +198,39 @@ def test_a_moving_run_keeps_every_chunk_of_every_step(out: Path) -> None:
     assert records[0].facts["check"]["against"] == "keywords"
     assert records[1].facts["check"]["against"] == "moving_scan"
     assert np.array_equal(records[0].matches, records[1].matches)
+
+
+def test_a_silent_run_counts_what_is_sent(out: Path) -> None:
+    plain, safe = read_records(out / "silent" / "tiny")
+    assert plain.facts["traffic"]["reports"] == 300
+    assert METRICS["traffic_per_step"].of(plain) == 1.0
+    assert 0 < METRICS["reports_per_step"].of(safe) < 1.0  # type: ignore[operator]
+    assert safe.facts["traffic"]["safe_regions"] > 0
+    assert safe.facts["check"]["pairs"] > 0
+    assert all(METRICS[name].of(safe) is not None for name in OF_SILENCE)
+
+
+class Deaf(MovingMatcher):
+    """Asks nobody where they are, whatever arrives."""
+
+    def publish_table(self, table: pa.Table) -> pa.Table:
+        silent, self._silent = self._silent, None
+        changes = super().publish_table(table)
+        self._silent = silent
+        return changes
+
+
+def test_a_method_with_other_results_has_no_figures(plans: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(silent_kind, "MovingMatcher", Deaf)
+    with pytest.raises(NearcastError, match="'safe_regions' gives other results than 'plain'"):
+        run_plan(str(plans / "silent.toml"), "tiny", tmp_path)
+
+
+def test_an_unknown_method_of_silence_is_refused(tmp_path: Path) -> None:
+    plan = tmp_path / "bad.toml"
+    plan.write_text(SILENT.replace('"safe_regions"', '"magic"'))
+    with pytest.raises(PlanError, match="method 'magic'"):
+        run_plan(str(plan), "tiny", tmp_path)
 
 
 def test_series_that_take_turns_on_a_journey_are_checked_against_each_other(tmp_path: Path) -> None:
@@ -255,7 +309,7 @@ def test_the_report_is_one_page_with_claim_table_plots_and_verdict(out: Path) ->
     page = make_report(out).read_text(encoding="utf-8")
     for part in ("Spatial &amp; textual.", "Nobody &lt;b&gt;2020&lt;/b&gt;", "reproduced", "µs per message", "two-tiny"):
         assert part in page
-    assert page.count("data:image/svg+xml;base64,") == 2 + 1 + 8
+    assert page.count("data:image/svg+xml;base64,") == 2 + 1 + 8 + 4
     assert "http" not in page.replace("http://www.w3.org", "")
     for name in ("us_per_message", "candidates_per_message"):
         assert (out / "two" / "tiny" / f"{name}.png").stat().st_size > 5_000
@@ -372,8 +426,22 @@ def test_the_machine_is_described() -> None:
     assert found is None or len(found.rstrip("+")) == 40
 
 
+# One or two of each paper; all of them in a soak.
+FEW_PLANS = ("ap_tree/leaf_size", "ap_tree/moving_variants", "lfilter/methods", "rt_tree/baselines", "nearcast/encoding")
+
+
+def test_every_paper_has_a_plan_among_the_few() -> None:
+    assert {name.split("/")[0] for name in FEW_PLANS} == {name.split("/")[0] for name in list_plans()}
+
+
 @pytest.mark.parametrize("name", list_plans())
-def test_every_shipped_plan_runs_at_tiny(name: str, tmp_path: Path) -> None:
+def test_every_shipped_plan_can_be_read(name: str) -> None:
+    plan = read_plan(name)
+    assert plan.points("tiny")
+
+
+@pytest.mark.parametrize("name", list_plans() if current_budget().is_soak else FEW_PLANS)
+def test_a_shipped_plan_runs_at_tiny(name: str, tmp_path: Path) -> None:
     results = read_results(run_plan(name, "tiny", tmp_path))
     assert len(results.records) == len(results.plan.points("tiny")) * len(results.plan.series)
     assert len(results.judged()) == len(results.plan.expect)

@@ -1,0 +1,222 @@
+"""Kind "prototype": the default index beside the prototype it grew out of, which lies outside the package, in one process.
+
+`method` "prototype" loads it from the folder of its parameters and is left out, with the reason, where there is none.
+"match_runs" is our index alone, as the prototype is: keyword ids in, positions out; "match_encoded" the way to the table of
+int64 ids. Coordinates are rounded to float32 beforehand, which is all the prototype knows, so that answers must be equal.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from nearcast.bench.answers import in_chunks
+from nearcast.bench.measuring import time_once, timed
+from nearcast.bench.plan import DATA_FOLDER, Plan, Point, Series
+from nearcast.bench.record import Record
+from nearcast.columns.arrow import list_offsets, numbers
+from nearcast.engines.boolean import Matcher
+from nearcast.errors import NearcastError, PlanError
+from nearcast.workloads import open_workload
+
+METHODS = ("prototype", "match_runs", "match_encoded")
+_MOST_SUBSCRIPTION_WORDS, _MOST_MESSAGE_WORDS = 5, 20
+_MESSAGES_AT_ONCE = 16
+_COPY_COST = 2e-6
+# Odd, to tell sums of ids of different messages apart.
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+class _Scene:
+    """What all series of a point share: tables whose coordinates are float32, and the engine that holds them."""
+
+    def __init__(self, plan: Plan, point: Point) -> None:
+        self.workload = open_workload(point.workload, **point.workload_parameters)
+        size = point.size
+        self.subscriptions = _rounded(self.workload.subscriptions(size.n_subscriptions, plan.seed))
+        self.messages = _rounded(self.workload.messages(size.n_messages, plan.seed))
+        self.history = _rounded(self.workload.history(size.n_history))
+        self.chunks = in_chunks(self.messages, size.chunk)
+
+    @cached_property
+    def built(self) -> tuple[float, Matcher]:
+        """Seconds to build the engine, and the engine."""
+
+        def build() -> Matcher:
+            matcher = Matcher("frequency_grid", self.workload.space, history=self.history)
+            matcher.subscribe_table(self.subscriptions)
+            return matcher
+
+        return timed(build)
+
+
+class Runner:
+    """One method: `match(number of a chunk)` is timed, `answer` gives the message and the subscription of each match."""
+
+    n_bytes: float
+    build_seconds: float
+
+    def match(self, number: int) -> Any:
+        raise NotImplementedError
+
+    def answer(self, number: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        raise NotImplementedError
+
+
+class _Ours(Runner):
+    def __init__(self, scene: _Scene, is_index_only: bool) -> None:
+        self.build_seconds, self._matcher = scene.built
+        self._encoded = [self._matcher.encode_table(chunk) for chunk in scene.chunks]
+        self._index, self._clauses, self._is_index_only = self._matcher._index, self._matcher._clauses, is_index_only
+        self.n_bytes = float(self._matcher.stats()["bytes"])
+
+    def match(self, number: int) -> Any:
+        if self._is_index_only:
+            return self._index.match_runs(self._clauses, self._encoded[number].batch)
+        return self._matcher.match_encoded(self._encoded[number])
+
+    def answer(self, number: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        found = self._matcher.match_encoded(self._encoded[number])
+        rows = pc.index_in(found["message_id"].combine_chunks(), value_set=self._encoded[number].ids)
+        return numbers(rows, np.int64), numbers(found["subscription_id"].combine_chunks(), np.int64)
+
+
+class _Prototype(Runner):
+    """The prototype takes keywords as a matrix, padded with -1, and writes two runs of positions for each message."""
+
+    def __init__(self, scene: _Scene, folder: Path) -> None:
+        fk3 = _load(folder)
+        keywords = _matrix(scene.subscriptions, _MOST_SUBSCRIPTION_WORDS)[0]
+        box = _columns(scene.subscriptions, "x0", "y0", "x1", "y1")
+        history = (*_matrix(scene.history, _MOST_MESSAGE_WORDS), _columns(scene.history, "x", "y"))
+        size = scene.workload.vocabulary_size
+        self.build_seconds, self._index = timed(lambda: fk3.FK3(keywords, box, size, history, lam=_COPY_COST))
+        self._chunks = [(*_matrix(chunk, _MOST_MESSAGE_WORDS), _columns(chunk, "x", "y")) for chunk in scene.chunks]
+        self._match = fk3.match3
+        self.n_bytes = float(self._index.total())
+        n = max(chunk.num_rows for chunk in scene.chunks)
+        self._out, self._offsets = [np.empty(1 << 26, np.int32) for _ in range(2)], np.zeros((2, n + 1), np.int64)
+        self._counters = np.zeros(8, np.int64)
+
+    def match(self, number: int) -> Any:
+        out, offsets = self._out, self._offsets
+        arguments = (out[0], offsets[0], out[1], offsets[1], self._counters, _MESSAGES_AT_ONCE)
+        return self._match(*self._index.args(), *self._chunks[number], *arguments)
+
+    def answer(self, number: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        self.match(number)
+        n = len(self._chunks[number][1])
+        rows, found = [], []
+        for out, offsets in zip(self._out, self._offsets, strict=True):
+            rows.append(np.repeat(np.arange(n), np.diff(offsets[: n + 1])))
+            found.append(out[: offsets[n]].astype(np.int64))
+        return np.concatenate(rows), np.concatenate(found)
+
+
+def measure_prototype(plan: Plan, point: Point, say: Callable[[str], None]) -> list[Record]:
+    """One record per series, passes in turn; a series whose prototype is not there has no chunks, and says so."""
+    for series in point.series:
+        if series.subject not in METHODS:
+            raise PlanError(f"method {series.subject!r} of {plan.name!r}: expected one of {', '.join(METHODS)}")
+    say("generating")
+    scene = _Scene(plan, point)
+    runners: list[Runner | str] = []
+    for series in point.series:
+        say(series.label)
+        runners.append(_runner(scene, series))
+    there = [runner for runner in runners if isinstance(runner, Runner)]
+    seconds: dict[int, list[NDArray[np.float64]]] = {id(runner): [] for runner in there}
+    numbers_of_chunks = range(len(scene.chunks))
+    for runner in there:
+        time_once(numbers_of_chunks, runner.match)
+    for _ in range(point.size.repetitions):
+        for runner in there:
+            seconds[id(runner)].append(time_once(numbers_of_chunks, runner.match))
+    say("checking")
+    matches = _compared(there, scene, [series.label for series in point.series])
+    chunk_messages = np.array([chunk.num_rows for chunk in scene.chunks], np.int64)
+    records = []
+    for one in runners:
+        facts: dict[str, Any] = {"workload": scene.workload.describe(), "n_subscriptions": scene.subscriptions.num_rows}
+        facts["check"] = {"against": "each other", "messages": scene.messages.num_rows, "equal": len(there) > 1}
+        if isinstance(one, Runner):
+            facts |= {"bytes": one.n_bytes, "build_seconds": one.build_seconds}
+            records.append(Record(facts, np.stack(seconds[id(one)]), chunk_messages, {}, matches))
+        else:
+            facts["left_out"] = one
+            records.append(Record(facts, np.empty((0, 0)), np.empty(0, np.int64)))
+    return records
+
+
+def _runner(scene: _Scene, series: Series) -> Runner | str:
+    """What runs a series, or why it cannot."""
+    if series.subject != "prototype":
+        return _Ours(scene, series.subject == "match_runs")
+    given = str(series.parameters.get("folder", ""))
+    data = os.environ.get(DATA_FOLDER[1:])
+    if DATA_FOLDER in given and not data:
+        return f"{DATA_FOLDER[1:]} is not set: the prototype lies beside that folder"
+    folder = Path(given.replace(DATA_FOLDER, data or ""))
+    return _Prototype(scene, folder) if (folder / "fk3.py").is_file() else f"there is no prototype in {given!r}"
+
+
+def _load(folder: Path) -> Any:
+    """Its modules import each other by name, so its folder must be on the path meanwhile."""
+    sys.path.insert(0, str(folder))
+    try:
+        return importlib.import_module("fk3")
+    finally:
+        sys.path.remove(str(folder))
+
+
+def _compared(runners: list[Runner], scene: _Scene, labels: list[str]) -> NDArray[np.int64]:
+    """The matches of each message; raises unless every method found the same subscriptions for each of them."""
+    matches = []
+    for number, chunk in enumerate(scene.chunks):
+        told = []
+        for runner in runners:
+            rows, found = runner.answer(number)
+            sums = np.zeros(chunk.num_rows, np.uint64)
+            with np.errstate(over="ignore"):
+                np.add.at(sums, rows, (found.astype(np.uint64) + np.uint64(1)) * _MIX)
+            told.append((np.bincount(rows, minlength=chunk.num_rows), sums))
+        for counts, sums in told[1:]:
+            if not (np.array_equal(counts, told[0][0]) and np.array_equal(sums, told[0][1])):
+                raise NearcastError(f"{', '.join(labels)} give different matches in chunk {number}: no time is worth anything")
+        matches.append(told[0][0])
+    return np.concatenate(matches)
+
+
+def _rounded(table: pa.Table) -> pa.Table:
+    """The same table with coordinates that are float32 numbers."""
+    for name in ("x", "y", "x0", "y0", "x1", "y1"):
+        if name in table.column_names:
+            rounded = numbers(table[name].combine_chunks(), np.float64).astype(np.float32).astype(np.float64)
+            table = table.set_column(table.column_names.index(name), name, pa.array(rounded))
+    return table
+
+
+def _matrix(table: pa.Table, width: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Keywords row by row, and how many there are."""
+    lists = table["keywords"].combine_chunks()
+    start = list_offsets(lists)
+    members = numbers(lists.values, np.int32)[start[0] : start[-1]]
+    counts = np.diff(start)
+    rows = np.repeat(np.arange(len(counts)), counts)
+    matrix = np.full((len(counts), width), -1, np.int32)
+    matrix[rows, np.arange(len(members)) - np.repeat(start[:-1] - start[0], counts)] = members
+    return matrix, counts.astype(np.int32)
+
+
+def _columns(table: pa.Table, *names: str) -> NDArray[np.float32]:
+    return np.stack([numbers(table[name].combine_chunks(), np.float64).astype(np.float32) for name in names], axis=1)
