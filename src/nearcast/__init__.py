@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from nearcast.columns.vocabulary import Vocabulary as Vocabulary
     from nearcast.engines.boolean import Matcher as Matcher
     from nearcast.engines.moving import MovingMatcher as MovingMatcher
+    from nearcast.engines.ranked.ranker import Ranker as Ranker
     from nearcast.errors import NearcastError as NearcastError
     from nearcast.indexes.registry import IndexInfo as IndexInfo
     from nearcast.indexes.registry import indexes as indexes
@@ -55,6 +56,7 @@ _HOME = {
     "Polygon": "model.regions",
     "RankChange": "model.delivery",
     "RankedSubscription": "model.subscription",
+    "Ranker": "engines.ranked.ranker",
     "Subscription": "model.subscription",
     "TimeWindow": "model.window",
     "Vocabulary": "columns.vocabulary",

@@ -63,8 +63,11 @@ def index(
     file: _File = None,
     given: _Set = None,
     changes: Annotated[
-        Path | None,
-        typer.Option(help="Parquet file of changes (subscriptions with a column change: 1 or -1) instead of the whole table."),
+        str | None,
+        typer.Option(
+            help="Parquet file, folder or address (hdfs://, s3://, gs://) of changes instead of the whole table: subscriptions "
+            "with a column change, 1 or -1."
+        ),
     ] = None,
     pack: Annotated[bool, typer.Option("--pack", help="Only write the shards anew with their deltas in them.")] = False,
 ) -> None:

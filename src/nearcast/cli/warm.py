@@ -26,7 +26,8 @@ def warm(
     start = time.perf_counter()
     first, *others = indexes("boolean")
     moving = list(indexes("moving"))
-    names = [first, *others, *moving]
+    ranked = list(indexes("ranked"))
+    names = [first, *others, *moving, *ranked]
     n_jobs = min(jobs or os.cpu_count() or 1, len(names) - 1)
     with progress_bar() as progress:
         task = progress.add_task(f"compiling {first}", total=len(names))
@@ -36,6 +37,7 @@ def warm(
         with ProcessPoolExecutor(n_jobs, get_context("spawn")) as pool:
             compiling = {pool.submit(warm_boolean, name): name for name in others}
             compiling |= {pool.submit(warm_moving, name): name for name in moving}
+            compiling |= {pool.submit(warm_ranked, name): name for name in ranked}
             for done in as_completed(compiling):
                 done.result()
                 progress.update(task, advance=1, description=f"compiled {compiling[done]}")
@@ -74,6 +76,23 @@ def warm_moving(index: str) -> None:
             matcher.subscribe([nc.Subscription(ids[151], _words(1), regions[0])])
             matcher.unsubscribe([ids[151], ids[0]])
             matcher.advance(100.0)
+
+
+def warm_ranked(index: str) -> None:
+    """Every way through a ranked index: both windows, both kinds of ids, every buffer, messages that push others out."""
+    import nearcast as nc
+    from nearcast.engines.ranked.buffer_kinds import BUFFER_KINDS
+
+    windows: list[Any] = [nc.CountWindow(5), nc.TimeWindow(5.0)]
+    for number, buffer in enumerate(BUFFER_KINDS):
+        for window in windows:
+            ranker, ids = nc.Ranker(window, index, buffer, max_distance=1e6), _ids(0, 40, number % 2 == 1)
+            ranker.subscribe([nc.RankedSubscription(ids[i], _words(i % 3, i % 5), (i, i), 2) for i in range(20)])
+            ranker.publish([nc.Message(ids[i], _words(*range(i % 6)), (i, i), time=i) for i in range(40)])
+            ranker.subscribe([nc.RankedSubscription(ids[21], _words(1), (0, 0))])
+            ranker.unsubscribe([ids[0]])
+            ranker.advance(100.0)
+            ranker.top_table()
 
 
 def _live_as_objects(matcher: nc.Matcher, has_names: bool) -> None:

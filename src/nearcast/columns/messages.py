@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from nearcast.kernels import keyword_sets
 from nearcast.kernels.layouts import MessageArrays
+from nearcast.kernels.window import count_members
 
 
 @dataclass(slots=True)
@@ -16,11 +17,13 @@ class MessageBatch:
     """The usable messages of one call.
 
     `row[m]` is the place of message `m` in the input (rejected rows are left out); every keyword id is below `n_keywords`.
+    `count` says how often each keyword is in its message, where somebody asked.
     """
 
     arrays: MessageArrays
     row: NDArray[np.int64]
     n_keywords: int
+    count: NDArray[np.int32] | None = None
 
     def __len__(self) -> int:
         return len(self.row)
@@ -32,3 +35,12 @@ def keyword_sets_of(list_start: NDArray[np.int64], ids: NDArray[np.int32]) -> tu
     members = np.empty(len(ids), np.int32)
     n = keyword_sets.gather_sets(list_start, ids, set_start, members)
     return set_start, members[:n]
+
+
+def counts_of(
+    list_start: NDArray[np.int64], ids: NDArray[np.int32], set_start: NDArray[np.int64], members: NDArray[np.int32]
+) -> NDArray[np.int32]:
+    """How often each member of the sets is in the list behind it."""
+    count = np.empty(len(members), np.int32)
+    count_members(list_start, ids, set_start, members, count)
+    return count

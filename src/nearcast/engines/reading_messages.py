@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from nearcast import settings
 from nearcast.columns.arrow import list_offsets
 from nearcast.columns.clauses import take_lists
-from nearcast.columns.messages import MessageBatch, keyword_sets_of
+from nearcast.columns.messages import MessageBatch, counts_of, keyword_sets_of
 from nearcast.columns.schemas import (
     BOX,
     MESSAGE_COLUMNS,
@@ -44,9 +44,12 @@ class EncodedMessages:
 
 
 def read_message_objects(
-    messages: Sequence[Message], border: Border, grow: bool = False
+    messages: Sequence[Message], border: Border, grow: bool = False, counted: bool = False
 ) -> tuple[MessageBatch, list[tuple[int, str]]]:
-    """The usable messages as a batch, and the rejections; with `grow`, words that nobody asked for are kept too."""
+    """The usable messages as a batch, and the rejections.
+
+    With `grow`, words that nobody asked for are kept too; with `counted`, how often each word is in its message.
+    """
     space, kind, analysis = border
     rejections = Rejections(len(messages))
     words: list[Keyword] = []
@@ -71,10 +74,10 @@ def read_message_objects(
             rejections.add(row, str(error))
         list_start[row + 1] = len(words)
     ids = kind.add(words) if grow else kind.find(words)
-    return _assembled(rejections, list_start, ids, list(boxes), kind)
+    return _assembled(rejections, list_start, ids, list(boxes), kind, counted)
 
 
-def read_message_table(table: pa.Table, border: Border, grow: bool = False) -> EncodedMessages:
+def read_message_table(table: pa.Table, border: Border, grow: bool = False, counted: bool = False) -> EncodedMessages:
     """As `read_message_objects`, column by column."""
     space, kind, analysis = border
     check_columns(table, MESSAGE_COLUMNS, "messages")
@@ -94,7 +97,7 @@ def read_message_table(table: pa.Table, border: Border, grow: bool = False) -> E
     encoded = kind.encode(members, grow)
     rejections.add_members(list_start, encoded.problems)
     _reject_too_many(rejections, list_start, members, settings.limit("max_message_keywords"))
-    batch, rejected = _assembled(rejections, list_start, encoded.ids, boxes, kind)
+    batch, rejected = _assembled(rejections, list_start, encoded.ids, boxes, kind, counted)
     return EncodedMessages(message_ids, batch, rejected)
 
 
@@ -148,12 +151,15 @@ def _assembled(
     ids: NDArray[np.int32],
     boxes: Iterable[NDArray[np.float64]],
     kind: KeywordKind,
+    counted: bool,
 ) -> tuple[MessageBatch, list[tuple[int, str]]]:
     """Drop the rejected rows and make sorted sets of the keyword lists."""
     rows = np.flatnonzero(rejections.is_usable())
     set_start, members = keyword_sets_of(list_start, ids)
+    count = counts_of(list_start, ids, set_start, members) if counted else None
     if len(rows) < len(list_start) - 1:
+        count = None if count is None else take_lists(set_start, count, rows)[1]
         set_start, members = take_lists(set_start, members, rows)
         boxes = [box[rows] for box in boxes]
     arrays = MessageArrays(set_start, members, *boxes)
-    return MessageBatch(arrays, rows, kind.n), rejections.listed()
+    return MessageBatch(arrays, rows, kind.n, count), rejections.listed()

@@ -23,6 +23,8 @@ from nearcast.indexes.moving_keyword_first_quadtree.index import MovingKeywordFi
 from nearcast.indexes.moving_scan.index import MovingScan
 from nearcast.indexes.moving_space_first_quadtree.index import MovingSpaceFirstQuadtree
 from nearcast.indexes.pivot_quadtree.index import PivotQuadtree
+from nearcast.indexes.ranked_base import RankedIndex
+from nearcast.indexes.ranked_scan.index import RankedScan
 from nearcast.indexes.region_trie.index import RegionTrie
 from nearcast.indexes.scan.index import Scan
 from nearcast.indexes.space_first_quadtree.index import SpaceFirstQuadtree
@@ -54,10 +56,12 @@ MOVING_INDEXES: tuple[type[MovingIndex], ...] = (
     MovingAdaptiveTree,
     MovingGrid,
 )
+RANKED_INDEXES: tuple[type[RankedIndex], ...] = (RankedScan,)
 AUTO = FrequencyGrid.name
 MOVING_AUTO = MovingGrid.name
+RANKED_AUTO = RankedScan.name
 KINDS = ("boolean", "moving", "ranked")
-AnyIndex = BooleanIndex | MovingIndex
+AnyIndex = BooleanIndex | MovingIndex | RankedIndex
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +82,7 @@ def indexes(kind: str = "boolean") -> dict[str, IndexInfo]:
     by_kind: dict[str, tuple[type[AnyIndex], ...]] = {
         "boolean": BOOLEAN_INDEXES,
         "moving": MOVING_INDEXES,
-        "ranked": (),
+        "ranked": RANKED_INDEXES,
     }
     members = by_kind[kind]
     return {cls.name: IndexInfo(cls.name, cls.paper, cls.summary, _defaults(cls), cls.aliases) for cls in members}
@@ -102,6 +106,16 @@ def create_moving_index(name: str, parameters: Mapping[str, Any]) -> MovingIndex
             return cls(_read_parameters(cls, parameters))
     known = ", ".join(cls.name for cls in MOVING_INDEXES)
     raise IndexParameterError(f"there is no moving index {name!r}; expected 'auto' or one of {known}")
+
+
+def create_ranked_index(name: str, parameters: Mapping[str, Any]) -> RankedIndex:
+    """An empty ranked index; "auto" is the best one registered."""
+    wanted = RANKED_AUTO if name == "auto" else name
+    for cls in RANKED_INDEXES:
+        if wanted == cls.name or wanted in cls.aliases:
+            return cls(_read_parameters(cls, parameters))
+    known = ", ".join(cls.name for cls in RANKED_INDEXES)
+    raise IndexParameterError(f"there is no ranked index {name!r}; expected 'auto' or one of {known}")
 
 
 def _read_parameters(cls: type[AnyIndex], given: Mapping[str, Any]) -> Any:

@@ -1,6 +1,7 @@
 """How relevant a message is to a ranked subscription: the definition, in plain Python.
 
-Paper: Wang et al., Skype (VLDB 2016), §2. Here idf is smoothed and may be left out, as the design says.
+Paper: Wang et al., Skype (VLDB 2016), §2. Here idf is smoothed and may be left out. Results are ordered by these very floats,
+so every engine computes them by the same operations in the same order, whatever number it gives to a word.
 """
 
 from __future__ import annotations
@@ -10,11 +11,20 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from nearcast.errors import NearcastError
+from nearcast.model.spaces import Space, haversine_m
 
 LONLAT_MAX_DISTANCE_M = 20_015_115
 """Half the circumference of the Earth: the default `max_distance` in lonlat."""
 
 Word = TypeVar("Word", str, int)
+
+
+def distance(space: Space, x0: float, y0: float, x1: float, y1: float) -> float:
+    """Great-circle metres in lonlat; Euclidean in the plane, by plain squares (a difference beyond 1e154 is infinite)."""
+    if space.is_lonlat:
+        return haversine_m(x0, y0, x1, y1)
+    dx, dy = x1 - x0, y1 - y0
+    return math.sqrt(dx * dx + dy * dy)
 
 
 def spatial_proximity(distance: float, max_distance: float) -> float:
@@ -41,18 +51,31 @@ def text_similarity(
 ) -> float:
     """Cosine of the tf-idf vectors, each normalised over all its words; 0 without a common word.
 
-    `weight` gives the idf of a word. Sums are exact (`fsum`), so that the order of words does not matter.
+    `weight` gives the idf of a word.
     """
     words = set(subscription_words)
     common = [word for word in words if message_counts.get(word, 0) > 0]
     if not common:
         return 0.0
-    dot = math.fsum(message_counts[word] * weight(word) ** 2 for word in common)
-    message_norm = math.sqrt(math.fsum((count * weight(word)) ** 2 for word, count in message_counts.items()))
-    subscription_norm = math.sqrt(math.fsum(weight(word) ** 2 for word in words))
+    dot = steady_sum(message_counts[word] * (weight(word) * weight(word)) for word in common)
+    message_norm = length(count * weight(word) for word, count in message_counts.items())
+    subscription_norm = length(weight(word) for word in words)
     if message_norm == 0.0 or subscription_norm == 0.0:
         return 0.0
     return min(1.0, dot / (message_norm * subscription_norm))
+
+
+def length(parts: Iterable[float]) -> float:
+    """Of a vector with these parts."""
+    return math.sqrt(steady_sum(part * part for part in parts))
+
+
+def steady_sum(values: Iterable[float]) -> float:
+    """From the smallest up: the same to the last bit in whatever order the values come, and cheap in a kernel."""
+    total = 0.0
+    for value in sorted(values):
+        total += value
+    return total
 
 
 def relevance(spatial_weight: float, proximity: float, similarity: float) -> float:

@@ -83,11 +83,11 @@ class WorldMaker:
         if not self.is_plain and self._chance(0.35):
             return Subscription(id, interest=self._interest(), region=self.region())
         return Subscription(
-            id, keywords=self._keywords(self._below(6) if self._chance(0.5) else self._below(3)), region=self.region()
+            id, keywords=self.keywords(self._below(6) if self._chance(0.5) else self._below(3)), region=self.region()
         )
 
     def message(self, id: Id) -> Message:
-        words = self._keywords(self._below(9))
+        words = self.keywords(self._below(9))
         if words and self._chance(0.2):
             words.append(words[0])
         if self._chance(0.25):
@@ -112,14 +112,14 @@ class WorldMaker:
             return self._box()
         if self._chance(0.08):
             return self._far_point()
-        return self._point()
+        return self.point()
 
     def _far_point(self) -> tuple[float, float]:
         if self.space == "lonlat":
             return (-self.corner[0] / 2 - 60.0, -self.corner[1] / 2 + 30.0)
         return (self.corner[0] + 1e6 * self.step, self.corner[1] - 1e6 * self.step)
 
-    def _point(self) -> tuple[float, float]:
+    def point(self) -> tuple[float, float]:
         x, y = self.rng.integers(0, self.span + 1, 2).tolist()
         return self._at(x, y)
 
@@ -135,7 +135,7 @@ class WorldMaker:
         return Box(*self._at(min(xa, xb), min(ya, yb)), *self._at(max(xa, xb), max(ya, yb)))
 
     def _circle(self) -> Circle:
-        x, y = self._point()
+        x, y = self.point()
         if self.space == "lonlat":
             # Never the distance of two grid points, where the last bit would decide.
             return Circle(x, y, 1.0 + 30_011.7 * self._below(60))
@@ -171,13 +171,13 @@ class WorldMaker:
     def _ring(self, x0: float, y0: float, x1: float, y1: float) -> list[tuple[float, float]]:
         return [self._at(x0, y0), self._at(x1, y0), self._at(x1, y1), self._at(x0, y1)]
 
-    def _keywords(self, n: int) -> list[Any]:
+    def keywords(self, n: int) -> list[Any]:
         choices: Sequence[Keyword] = NUMBERS if self.has_numbers else WORDS
         n = min(n, len(choices))
         return [choices[i] for i in self.rng.choice(len(choices), n, replace=False, p=_SKEW).tolist()]
 
     def _interest(self) -> str:
-        words = self._keywords(1 + self._below(4))
+        words = self.keywords(1 + self._below(4))
         literals = [f"NOT {word}" if self._chance(0.3) else word for word in words]
         if len(literals) > 2 and self._chance(0.5):
             return f"({literals[0]} OR {literals[1]}) AND NOT ({' AND '.join(literals[2:])})"

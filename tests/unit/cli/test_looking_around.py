@@ -82,7 +82,7 @@ def test_a_kind_without_indexes_says_so(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_warm_goes_through_every_index_and_says_where_kernels_are_kept() -> None:
     told = run("warm")
-    assert f"{len(registry.indexes('boolean')) + len(registry.indexes('moving'))} indexes ready" in told
+    assert f"{sum(len(registry.indexes(kind)) for kind in registry.KINDS)} indexes ready" in told
     assert str(machine.cached_kernels().folder) in told
 
 

@@ -19,7 +19,14 @@ from nearcast.errors import IndexParameterError
         ("ss-index", {"most_cells": 0}, "expected at least 1"),
         ("moving_adaptive_tree", {"max_message_copies": 0}, "expected 1 to 4096"),
         ("moving_adaptive_tree", {"message_lists": "nowhere"}, "expected tree or keyword_grid"),
+        ("moving_adaptive_tree", {"costs": "none"}, "expected matching or moving"),
+        ("moving_adaptive_tree", {"mobility": 0.0}, "expected more than 0, at most 1"),
+        ("moving_adaptive_tree", {"arrivals": 0.0}, "expected more than 0"),
+        ("moving_adaptive_tree", {"speed": -1.0}, "expected 0 or more"),
         ("ap-plus-tree", {"fanout": 1}, "expected 4 to"),
+        ("iq-plus-tree", {"max_depth": 0}, "expected 1 to"),
+        ("rq-plus-tree", {"smallest_tree": 0}, "expected at least 1"),
+        ("moving_grid", {"first_level": 13}, "first_level=13 is not possible; expected 1 to 12"),
     ],
 )
 def test_what_is_not_possible_is_explained(index: str, parameters: dict[str, Any], told: str) -> None:

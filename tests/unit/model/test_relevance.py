@@ -11,11 +11,14 @@ from hypothesis import strategies as st
 from nearcast.errors import NearcastError
 from nearcast.model.relevance import (
     LONLAT_MAX_DISTANCE_M,
+    distance,
     idf_weight,
     relevance,
     spatial_proximity,
+    steady_sum,
     text_similarity,
 )
+from nearcast.model.spaces import Space, haversine_m
 
 counts = st.dictionaries(st.sampled_from("abcdef"), st.integers(1, 5))
 
@@ -61,3 +64,15 @@ def test_relevance_is_the_weighted_mean() -> None:
     assert relevance(0.25, 1.0, 0.5) == 0.625
     assert relevance(1.0, 0.3, 0.9) == 0.3
     assert relevance(0.0, 0.3, 0.9) == 0.9
+
+
+def test_distance_is_euclidean_in_the_plane_and_along_the_sphere_in_lonlat() -> None:
+    assert distance(Space.PLANE, 1, 1, 4, 5) == 5
+    assert distance(Space.PLANE, -1e300, 0, 1e300, 0) == math.inf
+    assert distance(Space.LONLAT, 1, 2, 3, 4) == haversine_m(1, 2, 3, 4)
+
+
+@given(st.permutations([0.1, 0.2, 0.3, 1e16, 1.0, 0.7]))
+def test_a_sum_does_not_depend_on_the_order(values: list[float]) -> None:
+    assert steady_sum(values) == steady_sum(sorted(values))
+    assert steady_sum([]) == 0

@@ -107,7 +107,7 @@ def test_a_clause_with_many_keywords_travels() -> None:
 @pytest.mark.parametrize("is_moving", [False, True])
 def test_a_leaf_with_hundreds_of_messages_is_divided(is_moving: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     # More copies than there is room for: the tree must be given more while it hands them down.
-    monkeypatch.setattr("nearcast.indexes.moving_adaptive_tree.listed_tree._LEAST_CHUNKS", 4)
+    monkeypatch.setattr("nearcast.indexes.moving_adaptive_tree.listed_tree._MORE_ROOM", 1.0)
     matcher = nc.MovingMatcher("moving_adaptive_tree", "plane", leaf_size=8, fanout=4, priority="space", max_copies=4.0)
     near = [nc.Box(i, 0, i + 0.5, 1) for i in range(6)]
     matcher.subscribe([nc.Subscription(i, ["a"], near[i]) for i in range(6)])
@@ -132,3 +132,21 @@ def test_messages_with_an_area_are_found_when_the_output_starts_too_small(monkey
     matcher.subscribe([nc.Subscription(1, ["a"], nc.Box(0, 0, 1, 1))])
     matcher.publish([nc.Message(i, ["a"], nc.Box(0, 0, i, i)) for i in range(5)])
     assert matcher.current(1) == set(range(5))
+
+
+def test_moves_tell_everything_when_the_output_starts_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nearcast.indexes.moving_adaptive_tree.listed_tree._FIRST_PAIRS", 1)
+    crowd = Crowd(9, leaf_size=6, fanout=4, priority="space", max_copies=4.0)
+    crowd.subscribe(range(40), 10.0, 5.0)
+    crowd.publish(40, 0.0)
+    for centre in (3.0, 16.0, 10.0):
+        crowd.travel(1.0, centre, 3.0)
+
+
+def test_a_tree_without_spare_room_is_given_some_when_a_clause_changes_leaves() -> None:
+    crowd = Crowd(4, leaf_size=4, fanout=4, priority="space", max_copies=4.0)
+    # Built at once: every array is exactly as long as it must be.
+    crowd.both.subscribe([nc.Subscription(i, ["w1"], nc.Box(i, 0, i + 0.5, 1)) for i in range(32)])
+    crowd.both.publish([nc.Message(i, ["w1"], (i, 0.5)) for i in range(32)])
+    for i in range(32):
+        crowd.both.move({i: nc.Box(31 - i, 0, 31.5 - i, 1)})

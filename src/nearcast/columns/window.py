@@ -1,0 +1,177 @@
+"""The messages of a sliding window, by sequence number, with counted and weighed words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from nearcast.columns.growing import GrowingArray
+from nearcast.columns.identifiers import Identifiers
+from nearcast.kernels.ranked_layouts import BASE, WindowArrays
+from nearcast.kernels.window import weigh_messages
+
+_BY_PLACE = {
+    "time": np.float64,
+    "x": np.float64,
+    "y": np.float64,
+    "length": np.float64,
+    "is_alive": np.uint8,
+    "id_number": np.int32,
+}
+_BY_KEYWORD = {"keyword": np.int32, "value": np.float64, "n_times": np.int32}
+# What is over is cleared away when it outnumbers the living, but not before there is this much.
+_LEAST_OVER = 1024
+_NO_MESSAGE = -1
+
+
+class ArrivingMessages(NamedTuple):
+    """Messages at points, in the order of their arrival; `time` is 0 in a window that counts."""
+
+    ids: pa.Array
+    time: NDArray[np.float64]
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+    keyword_start: NDArray[np.int64]
+    keyword: NDArray[np.int32]
+    n_times: NDArray[np.int32]
+
+    def take(self, rows: NDArray[np.int64]) -> ArrivingMessages:
+        """Some of them, in this order."""
+        length = np.diff(self.keyword_start)[rows]
+        start = np.concatenate([[0], np.cumsum(length)]).astype(np.int64)
+        at = np.repeat(self.keyword_start[rows] - start[:-1], length) + np.arange(int(start[-1]))
+        sides = (self.time[rows], self.x[rows], self.y[rows])
+        return ArrivingMessages(self.ids.take(pa.array(rows)), *sides, start, self.keyword[at], self.n_times[at])
+
+
+class MessageWindow:
+    """Messages from arrival until they are cleared away after their end; who sets `is_alive` is the engine.
+
+    The message with sequence number q stands at place q - `base`. Places before the oldest living message are freed.
+    """
+
+    def __init__(self) -> None:
+        self.base = 0
+        self._columns = {name: GrowingArray(dtype) for name, dtype in _BY_PLACE.items()}
+        self._keyword_start = GrowingArray(np.int64, np.zeros(1, np.int64))
+        self._words = {name: GrowingArray(dtype) for name, dtype in _BY_KEYWORD.items()}
+        self.ids = Identifiers()
+        # Of each id its latest message.
+        self._latest = GrowingArray(np.int64)
+
+    @property
+    def n(self) -> int:
+        """Places in use."""
+        return self._columns["x"].n
+
+    @property
+    def next_number(self) -> int:
+        """The sequence number of the next arrival."""
+        return self.base + self.n
+
+    @property
+    def n_alive(self) -> int:
+        return int(np.count_nonzero(self._columns["is_alive"].used))
+
+    @property
+    def n_bytes(self) -> int:
+        grown = (*self._columns.values(), self._keyword_start, *self._words.values(), self._latest)
+        return sum(array.room.nbytes for array in grown) + self.ids.n_bytes
+
+    def layout(self) -> WindowArrays:
+        columns = {name: column.used for name, column in self._columns.items() if name != "id_number"}
+        words = {name: column.used for name, column in self._words.items()}
+        return WindowArrays(np.array([self.base], np.int64), **columns, keyword_start=self._keyword_start.used, **words)
+
+    def ids_of(self, numbers: NDArray[np.int64]) -> pa.Array:
+        """The ids of messages, by sequence number."""
+        return self.ids.take(self.id_numbers(numbers))
+
+    def id_numbers(self, numbers: NDArray[np.int64]) -> NDArray[np.int32]:
+        """The numbers of the ids of messages: equal for messages of the same id."""
+        found: NDArray[np.int32] = self._columns["id_number"].used[numbers - self.base]
+        return found
+
+    def numbers_of(self, ids: pa.Array) -> NDArray[np.int64]:
+        """The sequence number of the living message with each id; -1 where there is none."""
+        known = self.ids.find(ids)
+        found = np.full(len(known), _NO_MESSAGE, np.int64)
+        found[known >= 0] = self._latest.used[known[known >= 0]]
+        places = found - self.base
+        is_here = places >= 0
+        is_here[is_here] = self._columns["is_alive"].used[places[is_here]] != 0
+        return np.where(is_here, found, _NO_MESSAGE)
+
+    def append(self, messages: ArrivingMessages, weights: NDArray[np.float64]) -> None:
+        """Give messages their places; they are not alive yet."""
+        n = len(messages.x)
+        if n == 0:
+            return
+        first = self.n
+        known = self.ids.add(messages.ids)
+        self._latest.extend(_NO_MESSAGE, self.ids.n - self._latest.n)
+        self._latest.used[known] = self.next_number + np.arange(n)
+        rows: dict[str, NDArray[Any]] = {"time": messages.time, "x": messages.x, "y": messages.y, "id_number": known}
+        for name, column in self._columns.items():
+            column.extend(rows.get(name, 0), n)
+        start = self._keyword_start.used[-1]
+        self._keyword_start.extend(start + messages.keyword_start[1:])
+        self._words["keyword"].extend(messages.keyword)
+        self._words["n_times"].extend(messages.n_times)
+        self._words["value"].extend(0.0, len(messages.keyword))
+        weigh_messages(self.layout(), first, self.n, weights)
+
+    def weigh(self, weights: NDArray[np.float64]) -> None:
+        """Take over new weights of words."""
+        weigh_messages(self.layout(), 0, self.n, weights)
+
+    def clear_over(self) -> int:
+        """Free the places before the oldest living message, if they are many; returns how many were freed."""
+        alive = np.flatnonzero(self._columns["is_alive"].used)
+        n_over = int(alive[0]) if len(alive) else self.n
+        if n_over <= max(_LEAST_OVER, self.n - n_over):
+            return 0
+        n_words = int(self._keyword_start.used[n_over])
+        for name, column in self._columns.items():
+            self._columns[name] = GrowingArray(column.room.dtype, column.used[n_over:].copy())
+        for name, column in self._words.items():
+            self._words[name] = GrowingArray(column.room.dtype, column.used[n_words:].copy())
+        self._keyword_start = GrowingArray(np.int64, self._keyword_start.used[n_over:] - n_words)
+        self.base += n_over
+        self._forget_ids()
+        return n_over
+
+    def _forget_ids(self) -> None:
+        """Keep only the ids of messages that have a place."""
+        values = self.ids.take(self._columns["id_number"].used) if self.n else None
+        kind, self.ids = self.ids.kind, Identifiers()
+        self.ids.kind = kind
+        self._latest = GrowingArray(np.int64)
+        if values is not None:
+            known = self.ids.add(values)
+            self._columns["id_number"].used[:] = known
+            self._latest.extend(_NO_MESSAGE, self.ids.n)
+            self._latest.used[known] = self.base + np.arange(self.n)
+
+    # --- on disk -----------------------------------------------------------------------------------------------------
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        own = {name: column.used for name, column in (*self._columns.items(), *self._words.items())}
+        own |= {"keyword_start": self._keyword_start.used, "latest": self._latest.used, "head": np.array([self.base])}
+        return own | {f"ids.{name}": array for name, array in self.ids.arrays().items()}
+
+    @classmethod
+    def from_arrays(cls, id_kind: str | None, arrays: Mapping[str, NDArray[Any]]) -> MessageWindow:
+        window = cls()
+        window.base = int(arrays["head"][BASE])
+        window._columns = {name: GrowingArray(dtype, arrays[name]) for name, dtype in _BY_PLACE.items()}
+        window._words = {name: GrowingArray(dtype, arrays[name]) for name, dtype in _BY_KEYWORD.items()}
+        window._keyword_start = GrowingArray(np.int64, arrays["keyword_start"])
+        window._latest = GrowingArray(np.int64, arrays["latest"])
+        own = {name.removeprefix("ids."): array for name, array in arrays.items() if name.startswith("ids.")}
+        window.ids = Identifiers.from_arrays(id_kind, own)
+        return window

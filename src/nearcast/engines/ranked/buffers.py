@@ -1,0 +1,101 @@
+"""The result buffers of all subscriptions: their room in one pool, filled from what a search of the window found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearcast.columns.growing import GrowingArray
+from nearcast.engines.ranked.buffer_kinds import BufferKind
+from nearcast.engines.ranked.rows import Rows
+from nearcast.indexes.window_base import Best
+from nearcast.kernels.ranked_layouts import BufferArrays, WindowArrays
+from nearcast.kernels.result_buffers import fill_many
+
+_COLUMNS: dict[str, tuple[type[np.generic], int]] = {
+    "start": (np.int64, 0),
+    "room": (np.int32, 0),
+    "size": (np.int32, 0),
+    "is_complete": (np.uint8, 1),
+    "threshold": (np.float64, 0),
+    "guard_time": (np.float64, 0),
+    "guard_number": (np.int64, 0),
+}
+_ENTRIES = {"score": np.float64, "number": np.int64, "dominators": np.int32}
+
+
+class ResultBuffers:
+    """Buffers by subscription number, of the room their kind gives them for their k."""
+
+    def __init__(self, kind: BufferKind, given: Mapping[str, NDArray[Any]] | None = None) -> None:
+        self.kind = kind
+        self._rows = Rows(_COLUMNS, given)
+        self.kept_by_cut = Rows({"kept": (np.int32, 1)}, given)
+        self._entries = {name: GrowingArray(dtype, (given or {}).get(name)) for name, dtype in _ENTRIES.items()}
+        # Where freed buffers start, by their room. Those freed before it was saved are not remembered.
+        self._freed: dict[int, list[int]] = {}
+
+    def grow(self, n: int) -> None:
+        self._rows.grow(n)
+        self.kept_by_cut.grow(n)
+
+    @property
+    def threshold(self) -> NDArray[np.float64]:
+        """The score below which a message is of no use, by subscription number."""
+        return self._rows["threshold"]
+
+    @property
+    def n_bytes(self) -> int:
+        return self._rows.n_bytes + self.kept_by_cut.n_bytes + sum(column.room.nbytes for column in self._entries.values())
+
+    def layout(self) -> BufferArrays:
+        return BufferArrays(**self._rows.used(), **{name: column.used for name, column in self._entries.items()})
+
+    def give_room(self, numbers: NDArray[np.int32], k: NDArray[np.int32]) -> None:
+        """Empty buffers for new subscriptions."""
+        for distinct in np.unique(k).tolist():
+            chosen = numbers[k == distinct]
+            room = self.kind.room(distinct)
+            freed = self._freed.get(room, [])
+            n_again = min(len(freed), len(chosen))
+            start = np.empty(len(chosen), np.int64)
+            start[:n_again] = freed[len(freed) - n_again :]
+            del freed[len(freed) - n_again :]
+            n_new = len(chosen) - n_again
+            start[n_again:] = self._entries["score"].n + room * np.arange(n_new)
+            for column in self._entries.values():
+                column.extend(0, room * n_new)
+            self._rows["start"][chosen] = start
+            self._rows["room"][chosen] = room
+            self._rows["size"][chosen] = 0
+            self.kept_by_cut["kept"][chosen] = self.kind.kept(distinct)
+
+    def free(self, numbers: NDArray[np.int32]) -> None:
+        """Give up the buffers of subscriptions that go."""
+        for start, room in zip(self._rows["start"][numbers].tolist(), self._rows["room"][numbers].tolist(), strict=True):
+            self._freed.setdefault(room, []).append(start)
+        self._rows["size"][numbers] = 0
+        self._rows["room"][numbers] = 0
+
+    def wanted(self, k: NDArray[np.int32]) -> NDArray[np.int32]:
+        """How many messages to look for, by the k of each subscription."""
+        by_k = {distinct: self.kind.wanted(distinct) for distinct in np.unique(k).tolist()}
+        return np.array([by_k[one] for one in k.tolist()], np.int32)
+
+    def fill(self, numbers: NDArray[np.int32], k: NDArray[np.int32], best: Best, window: WindowArrays) -> None:
+        """Hold what was found; `k` is that of every subscription, by number."""
+        wanted = self.wanted(k[numbers])
+        n_filled = best.n.copy()
+        for i in range(len(numbers)):
+            found = best.score[best.start[i] : best.start[i] + best.n[i]]
+            n_filled[i] = self.kind.n_filled(int(k[numbers[i]]), found)
+        is_complete = (n_filled == best.n) & (best.n < wanted)
+        fill_many(
+            self.layout(), window, k, numbers, best.start, n_filled, is_complete, best.number, best.score, self.kind.is_banded
+        )
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        return {**self._rows.used(), **self.kept_by_cut.used(), **{name: column.used for name, column in self._entries.items()}}

@@ -1,0 +1,391 @@
+"""`Ranker`: the k most relevant messages of a sliding window for every subscription, at every moment."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from nearcast.columns.folder import read_folder, write_folder
+from nearcast.columns.identifiers import Identifiers, id_array
+from nearcast.engines.border import Border
+from nearcast.engines.keyword_kind import KeywordKind
+from nearcast.engines.listing import listed as _listed
+from nearcast.engines.locks import ReadWriteLock
+from nearcast.engines.ranked.buffer_kinds import buffer_kind
+from nearcast.engines.ranked.explaining_ranks import explain_rank, explain_score
+from nearcast.engines.ranked.ranking import Ranking
+from nearcast.engines.ranked.reading_ranked import (
+    ReadArrivals,
+    ReadSubscribers,
+    read_arriving_objects,
+    read_arriving_table,
+    read_ranked_objects,
+    read_ranked_table,
+)
+from nearcast.engines.ranked.saving import ranking_arrays, restore_ranking, window_facts, window_of
+from nearcast.engines.ranked.tick_state import RankChanges
+from nearcast.engines.ranked.word_weights import WordWeights
+from nearcast.errors import NearcastError
+from nearcast.indexes.ranked_base import Ground
+from nearcast.indexes.registry import create_ranked_index
+from nearcast.indexes.window_lists.index import WindowLists
+from nearcast.model.analysis import DEFAULT_ANALYSIS, Analysis
+from nearcast.model.delivery import Explanation, MatchReport, RankChange
+from nearcast.model.ids import Id, checked_id
+from nearcast.model.message import Message, read_time
+from nearcast.model.normalise import Keyword
+from nearcast.model.quantities import finite_number
+from nearcast.model.regions import Box
+from nearcast.model.relevance import LONLAT_MAX_DISTANCE_M
+from nearcast.model.spaces import Space, space_of
+from nearcast.model.subscription import RankedSubscription
+from nearcast.model.window import CountWindow, TimeWindow
+
+_FOLDER_KIND = "ranker"
+_CHANGES = ("tick", "net")
+_PARTS = ("subscribers", "window", "buffers", "calendar", "state", "index", "keywords", "ids")
+
+
+class Ranker:
+    """Keeps the best k messages of every ranked subscription, by messages that enter (+1) and leave (-1) its list.
+
+    Parameters
+    ----------
+    window
+        `CountWindow(n)`: the last n messages; `TimeWindow(seconds)`: those of the last seconds, by their own times.
+    index
+        A name of `nearcast.indexes("ranked")`, or "auto" for the best one.
+    buffer
+        "cost_skyband", "skyband", "kmax" or "auto": how many messages are held beyond the best k.
+    space
+        "lonlat" (degrees, metres) or "plane" (any finite numbers).
+    bounds
+        (x0, y0, x1, y1) or a `Box` around everything; its diagonal is the default of `max_distance` in the plane.
+    max_distance
+        Where proximity is 0. Default in lonlat: half the circumference of the Earth.
+    idf, n_documents
+        In how many of how many documents each word is: {word: count}. None: every word weighs 1.
+    changes
+        "tick": all changes of every tick; "net": only what a call changes from its beginning to its end.
+    buffer_parameters, parameters
+        Options of the buffer and of the index.
+
+    A tick is the arrival of one message and the end of those it pushes out. `report` tells of the last call.
+    """
+
+    def __init__(
+        self,
+        window: CountWindow | TimeWindow,
+        index: str = "auto",
+        buffer: str = "auto",
+        space: str = "lonlat",
+        bounds: Box | Sequence[float] | None = None,
+        max_distance: float | None = None,
+        idf: Mapping[Keyword, int] | None = None,
+        n_documents: int | None = None,
+        changes: str = "tick",
+        analysis: Analysis | None = None,
+        buffer_parameters: Mapping[str, Any] | None = None,
+        **parameters: Any,
+    ) -> None:
+        if not isinstance(window, CountWindow | TimeWindow):
+            raise NearcastError(f"window was given as {window!r}; expected nc.CountWindow(n) or nc.TimeWindow(seconds)")
+        if changes not in _CHANGES:
+            raise NearcastError(f"changes={changes!r} is unknown; give 'tick' or 'net'")
+        self._window, self._space = window, space_of(space)
+        self._analysis = analysis or DEFAULT_ANALYSIS
+        self._keywords = KeywordKind(self._analysis)
+        self._weights = WordWeights(idf, n_documents)
+        self._ids = Identifiers()
+        self._ranking = Ranking(
+            window,
+            create_ranked_index(index, parameters),
+            buffer_kind(buffer, dict(buffer_parameters or {})),
+            WindowLists(),
+            Ground(self._space.is_lonlat, _reach(self._space, bounds, max_distance)),
+            changes == "net",
+        )
+        self._lock = ReadWriteLock()
+        self.report = MatchReport()
+
+    @property
+    def now(self) -> float | None:
+        """The largest time seen, in seconds since 1970; None before the first."""
+        return self._ranking.now if math.isfinite(self._ranking.now) else None
+
+    @property
+    def _border(self) -> Border:
+        return Border(self._space, self._keywords, self._analysis)
+
+    # --- subscriptions -----------------------------------------------------------------------------------------------
+
+    def subscribe(self, subscriptions: Iterable[RankedSubscription]) -> list[RankChange]:
+        """Register subscriptions; a known id replaces the old one. Their lists are filled from the window at once."""
+        listed = _listed(subscriptions, RankedSubscription, "subscriptions")
+        with self._lock.writing():
+            return _change_objects(self._file(read_ranked_objects(listed, self._border, self._ids.kind)))
+
+    def subscribe_table(self, table: pa.Table) -> pa.Table:
+        """As `subscribe`, for a table: id, keywords, x, y, and k (20) and spatial_weight (0.5) if they differ."""
+        with self._lock.writing():
+            return self._file(read_ranked_table(table, self._border))
+
+    def unsubscribe(self, ids: Iterable[Id]) -> None:
+        """Forget subscriptions; unknown ids are ignored, and nothing is reported."""
+        wanted = [checked_id(value, "subscription", NearcastError) for value in _listed(ids, (int, str), "ids")]
+        with self._lock.writing():
+            kind = str if self._ids.kind == "string" else int
+            self._ranking.remove(np.unique(self._ids.find(id_array([value for value in wanted if isinstance(value, kind)]))))
+            self.report = MatchReport()
+
+    def _file(self, read: ReadSubscribers) -> pa.Table:
+        numbers = self._ids.add(read.ids)
+        changes = self._ranking.put(read.batch._replace(number=numbers), self._weights.of(self._keywords))
+        return self._told(changes, MatchReport(rejected=read.rejected))
+
+    # --- messages ----------------------------------------------------------------------------------------------------
+
+    def publish(self, messages: Iterable[Message]) -> list[RankChange]:
+        """Take in messages, one tick each. Bad ones are in `report.rejected` and make no tick."""
+        listed = _listed(messages, Message, "messages")
+        with self._lock.writing():
+            return _change_objects(self._arrive(read_arriving_objects(listed, self._border, self._is_timed)))
+
+    def publish_table(self, table: pa.Table) -> pa.Table:
+        """As `publish`, for a table: id; keywords or text; x, y; time."""
+        with self._lock.writing():
+            return self._arrive(read_arriving_table(table, self._border, self._is_timed))
+
+    def advance(self, now: float | datetime) -> list[RankChange]:
+        """Set the clock forward; messages that fall out of a window of time leave. An earlier time changes nothing."""
+        seconds = read_time(now, "now")
+        with self._lock.writing():
+            return _change_objects(self._told(self._ranking.advance(seconds), MatchReport()))
+
+    def refresh_idf(self, idf: Mapping[Keyword, int] | None, n_documents: int | None = None) -> list[RankChange]:
+        """Weigh words by another table, in messages of the window too; a message with another score leaves and enters."""
+        weights = WordWeights(idf, n_documents)
+        with self._lock.writing():
+            self._weights = weights
+            return _change_objects(self._told(self._ranking.weigh(weights.of(self._keywords)), MatchReport()))
+
+    @property
+    def _is_timed(self) -> bool:
+        return isinstance(self._window, TimeWindow)
+
+    def _arrive(self, read: ReadArrivals) -> pa.Table:
+        self._reject_living(read)
+        report = MatchReport(messages=len(read.row), rejected=read.rejected)
+        if not self._is_timed and not np.isnan(read.time).all():
+            # A window that counts ends nothing by the clock; it is kept for the caller.
+            self._ranking.advance(float(np.nanmax(read.time)))
+        return self._told(self._ranking.arrive(read.messages, self._weights.of(self._keywords)), report)
+
+    def _reject_living(self, read: ReadArrivals) -> None:
+        """Reject messages whose id is that of a message still in the window when they arrive."""
+        window, ids = self._ranking.window, read.messages.ids
+        if len(ids) == 0:
+            return
+        if window.ids.kind is not None and (window.ids.kind == "string") != pa.types.is_string(ids.type):
+            reason = "the id is of another kind than the ids of the messages before it: keep to one kind"
+            read.reject(dict.fromkeys(range(len(ids)), reason))
+            return
+        known = window.numbers_of(ids)
+        if (known < 0).all() and len(ids.unique()) == len(ids):
+            return
+        read.reject(_repeated(ids.to_pylist(), known.tolist(), read.messages.time.tolist(), self._window, self._ranking))
+
+    # --- results -----------------------------------------------------------------------------------------------------
+
+    def top(self, subscription_id: Id) -> list[tuple[Id, float]]:
+        """The best messages of a subscription with their scores, best first; none if there is no such subscription."""
+        table = self.top_table([subscription_id])
+        return list(zip(table["message_id"].to_pylist(), table["score"].to_pylist(), strict=True))
+
+    def top_table(self, ids: Iterable[Id] | None = None) -> pa.Table:
+        """The lists of several subscriptions, or of all: subscription_id, message_id, score, in order."""
+        wanted = None if ids is None else [checked_id(value, "subscription", NearcastError) for value in ids]
+        with self._lock.reading():
+            ranking = self._ranking
+            numbers = ranking.subscribers.alive() if wanted is None else np.unique(self._ids.find(id_array(wanted)))
+            numbers = numbers[ranking.subscribers.is_alive(numbers)]
+            buffers = ranking.buffers.layout()
+            n_shown = np.minimum(ranking.subscribers.layout().k[numbers], buffers.size[numbers]).astype(np.int64)
+            first = np.cumsum(n_shown) - n_shown
+            at = np.repeat(buffers.start[numbers] - first, n_shown) + np.arange(int(n_shown.sum()))
+            return pa.table(
+                {
+                    "subscription_id": self._ids.take(np.repeat(numbers, n_shown).astype(np.int32)),
+                    "message_id": ranking.window.ids_of(buffers.number[at]),
+                    "score": buffers.score[at],
+                }
+            )
+
+    # --- insight and disk --------------------------------------------------------------------------------------------
+
+    def explain(self, message: Message, subscription_id: Id) -> Explanation:
+        """Why the message is, or is not, among the best of the subscription: words, distance, rank, and the index."""
+        if not isinstance(message, Message):
+            raise NearcastError(f"explain was given {message!r} first; expected a nearcast.Message, then a subscription id")
+        id = checked_id(subscription_id, "subscription", NearcastError)
+        # The words of the message may be new to the vocabulary.
+        with self._lock.writing():
+            ranking, number = self._ranking, self._ids.find(id_array([id]))
+            if not ranking.subscribers.is_alive(number)[0]:
+                return Explanation(False, (f"there is no subscription {id!r}",))
+            read = read_arriving_objects([message], self._border, self._is_timed)
+            if read.rejected:
+                return Explanation(False, (f"the message is not usable: {read.rejected[0][1]}",))
+            s = int(number[0])
+            layout, weights, name = ranking.subscribers.layout(), self._weights.of(self._keywords), self._keywords.space.name
+            own = layout.keyword[layout.first[s] : layout.first[s] + layout.n_words[s]].tolist()
+            words = read.messages.keyword.tolist()
+            score, reasons = explain_score(
+                self._space,
+                ranking.ground.max_distance,
+                (float(layout.x[s]), float(layout.y[s])),
+                [name(word) for word in own],
+                float(layout.spatial_weight[s]),
+                message.box,
+                dict(zip(map(name, words), read.messages.n_times.tolist(), strict=True)),
+                {name(word): float(weights[word]) for word in {*own, *words}},
+            )
+        listed = self.top(id)
+        place = next((at for at, (held, _) in enumerate(listed) if held == message.id), None)
+        if score is not None:
+            known = ranking.window.numbers_of(id_array([message.id]))[0] >= 0
+            reasons += explain_rank(score, [held for _, held in listed], place, int(layout.k[s]), bool(known))
+        return Explanation(place is not None, tuple(reasons), tuple(ranking.index.explain(ranking.subscribers, s)))
+
+    def stats(self) -> dict[str, int | float | str]:
+        """Sizes: subscriptions, messages in the window, keywords, bytes in all and by part, and those of the index."""
+        with self._lock.reading():
+            ranking = self._ranking
+            parts = {**ranking.n_bytes(), "ids": self._ids.n_bytes, "keywords": self._keywords.space.n_bytes}
+            own = ranking.index.stats()
+            parts["index"] = int(own.pop("bytes"))
+            alive = ranking.subscribers.alive()
+            held = int(ranking.buffers.layout().size[alive].sum())
+            return {
+                "index": ranking.index.name,
+                "buffer": ranking.buffers.kind.name,
+                "subscriptions": ranking.subscribers.n_alive,
+                "messages": ranking.window.n_alive,
+                "keywords": self._keywords.n,
+                "held_per_subscription": held / max(1, len(alive)),
+                "bytes": sum(parts.values()),
+                **{f"{name}_bytes": n_bytes for name, n_bytes in parts.items()},
+                **own,
+            }
+
+    def save(self, folder: str | Path) -> None:
+        """Write everything to a folder of arrays; an existing saved folder is replaced as a whole."""
+        with self._lock.reading():
+            ranking = self._ranking
+            parts = {**ranking_arrays(ranking), "keywords": self._keywords.space.arrays(), "ids": self._ids.arrays()}
+            facts = {
+                "window": window_facts(self._window),
+                "space": self._space.value,
+                "max_distance": ranking.ground.max_distance,
+                "changes": "net" if ranking.rules.is_net else "tick",
+                "idf": self._weights.facts(),
+                "analysis": self._analysis.to_dict(),
+                "keyword_kind": self._keywords.name,
+                "id_kind": self._ids.kind,
+                "message_id_kind": ranking.window.ids.kind,
+                "index": ranking.index.facts(),
+                "buffer": ranking.buffers.kind.facts(),
+            }
+            arrays = {f"{part}.{name}": array for part, given in parts.items() for name, array in given.items()}
+            write_folder(folder, _FOLDER_KIND, facts, arrays)
+
+    @classmethod
+    def open(cls, folder: str | Path) -> Ranker:
+        """A saved ranker. Changes to it leave the folder as it is."""
+        facts, arrays = read_folder(folder, _FOLDER_KIND)
+        analysis = Analysis.from_dict(facts["analysis"])
+        ranker = cls(
+            window_of(facts["window"]),
+            facts["index"]["name"],
+            facts["buffer"]["name"],
+            facts["space"],
+            max_distance=facts["max_distance"],
+            changes=facts["changes"],
+            analysis=analysis,
+            buffer_parameters=facts["buffer"]["parameters"],
+            **facts["index"]["parameters"],
+        )
+        parts: dict[str, dict[str, NDArray[Any]]] = {part: {} for part in _PARTS}
+        for key, array in arrays.items():
+            part, _, name = key.partition(".")
+            parts[part][name] = array
+        ranker._weights = WordWeights.from_facts(facts["idf"])
+        ranker._keywords = KeywordKind.from_arrays(facts["keyword_kind"], parts["keywords"], analysis)
+        ranker._ids = Identifiers.from_arrays(facts["id_kind"], parts["ids"])
+        restore_ranking(ranker._ranking, facts["message_id_kind"], parts)
+        return ranker
+
+    def _told(self, changes: RankChanges, report: MatchReport) -> pa.Table:
+        counters = self._ranking.state.counters
+        report.nodes_visited, report.candidates = int(counters[0]), int(counters[1])
+        counters[:] = 0
+        report.matches = len(changes.tick)
+        self.report = report
+        return pa.table(
+            {
+                "tick": changes.tick,
+                "subscription_id": self._ids.take(changes.subscriber),
+                "message_id": changes.message_ids,
+                "change": pa.array(changes.change, pa.int8()),
+                "score": changes.score,
+            }
+        )
+
+
+def _change_objects(table: pa.Table) -> list[RankChange]:
+    columns = (table[name].to_pylist() for name in ("tick", "subscription_id", "message_id", "change", "score"))
+    return [RankChange(*row) for row in zip(*columns, strict=True)]
+
+
+def _reach(space: Space, bounds: Box | Sequence[float] | None, max_distance: float | None) -> float:
+    if max_distance is not None:
+        reach = finite_number(max_distance, "max_distance", NearcastError)
+    elif bounds is not None:
+        box = bounds if isinstance(bounds, Box) else Box(*bounds)
+        reach = math.hypot(box.x1 - box.x0, box.y1 - box.y0) if not space.is_lonlat else LONLAT_MAX_DISTANCE_M
+    elif space.is_lonlat:
+        reach = LONLAT_MAX_DISTANCE_M
+    else:
+        raise NearcastError("neither bounds nor max_distance was given; in the plane a ranker needs one of them")
+    if reach <= 0:
+        raise NearcastError(f"max_distance is {reach!r}; expected a number > 0")
+    return float(reach)
+
+
+def _repeated(
+    ids: list[Id], known: list[int], times: list[float], window: CountWindow | TimeWindow, ranking: Ranking
+) -> dict[int, str]:
+    """Which messages of a batch come while one of their id is alive, tick by tick."""
+    alive_since: dict[Id, tuple[int, float]] = {}
+    layout, base = ranking.window.layout(), ranking.window.base
+    reasons: dict[int, str] = {}
+    tick, now = ranking.tick, ranking.now
+    for at, (id, number, time) in enumerate(zip(ids, known, times, strict=True)):
+        if id not in alive_since and number >= 0:
+            alive_since[id] = (number, float(layout.time[number - base]))
+        held = alive_since.get(id)
+        if held is not None and (
+            window.is_alive(held[0], tick) if isinstance(window, CountWindow) else window.is_alive(held[1], now)
+        ):
+            reasons[at] = f"a message with the id {id!r} is still in the window; give each message an id of its own"
+            continue
+        tick, now = tick + 1, max(now, time)
+        alive_since[id] = (tick, time)
+    return reasons

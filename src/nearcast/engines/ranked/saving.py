@@ -1,0 +1,51 @@
+"""A ranked engine as arrays and facts, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearcast.columns.subscribers import Subscribers
+from nearcast.columns.window import MessageWindow
+from nearcast.engines.ranked.buffers import ResultBuffers
+from nearcast.engines.ranked.calendar import Calendar
+from nearcast.engines.ranked.ranking import Ranking
+from nearcast.kernels import ticks
+from nearcast.model.window import CountWindow, TimeWindow
+
+
+def ranking_arrays(ranking: Ranking) -> dict[str, dict[str, NDArray[Any]]]:
+    """Everything a ranking holds, by part."""
+    state = ranking.state
+    return {
+        "subscribers": ranking.subscribers.arrays(),
+        "window": ranking.window.arrays(),
+        "buffers": ranking.buffers.arrays(),
+        "calendar": ranking.calendar.arrays(),
+        "state": {"at": state.at, "clock": state.clock, "heap": state.heap[: state.at[ticks.N_HEAP]]},
+        "index": ranking.index.arrays(),
+    }
+
+
+def restore_ranking(ranking: Ranking, message_id_kind: str | None, parts: Mapping[str, Mapping[str, NDArray[Any]]]) -> None:
+    """Take over what `ranking_arrays` gave. The lists of the window are made anew: they are links, quickly made."""
+    ranking.subscribers = Subscribers(parts["subscribers"])
+    ranking.window = MessageWindow.from_arrays(message_id_kind, parts["window"])
+    ranking.buffers = ResultBuffers(ranking.buffers.kind, parts["buffers"])
+    ranking.calendar = Calendar(parts["calendar"])
+    state = ranking.state
+    state.at[:], state.clock[:] = parts["state"]["at"], parts["state"]["clock"]
+    state.heap = np.array(parts["state"]["heap"])
+    ranking.window_index.rebuild(ranking.window)
+    ranking.index.restore(parts["index"], ranking.ground)
+
+
+def window_facts(window: CountWindow | TimeWindow) -> dict[str, Any]:
+    return {"n": window.n} if isinstance(window, CountWindow) else {"seconds": window.seconds}
+
+
+def window_of(facts: Mapping[str, Any]) -> CountWindow | TimeWindow:
+    return CountWindow(facts["n"]) if "n" in facts else TimeWindow(facts["seconds"])

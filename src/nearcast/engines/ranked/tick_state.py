@@ -1,0 +1,120 @@
+"""What a run of ticks needs besides subscriptions, window and buffers: where it stands, a journal, room for changes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from nearcast.columns.window import MessageWindow
+from nearcast.engines.ranked.rows import Rows
+from nearcast.kernels import ticks
+from nearcast.kernels.journal import N_SAVED, ChangeArrays, JournalArrays
+from nearcast.kernels.result_buffers import NO_MESSAGE
+from nearcast.kernels.ticks import RunArrays
+
+_FIRST_ROOM = 1024
+
+
+class RankChanges(NamedTuple):
+    """Changes of lists: at which tick, of which subscription (number), which message, +1 or -1, its score."""
+
+    tick: NDArray[np.int64]
+    subscriber: NDArray[np.int32]
+    message_ids: pa.Array
+    change: NDArray[np.int8]
+    score: NDArray[np.float64]
+
+
+class TickState:
+    """Arrays that stay from call to call, so that a call costs what it changes."""
+
+    def __init__(self, span: float) -> None:
+        self.at = np.zeros(8, np.int64)
+        self.at[ticks.NEWEST] = NO_MESSAGE
+        self.clock = np.array([-math.inf, span, -math.inf])
+        self.heap = np.empty(0, np.int64)
+        self.counters = np.zeros(2, np.int64)
+        self._rows = Rows(
+            {
+                "candidate": (np.int32, 0),
+                "candidate_score": (np.float64, 0),
+                "lacking": (np.int32, 0),
+                "is_lacking": (np.uint8, 0),
+                "cut": (np.int32, 0),
+                "is_cut": (np.uint8, 0),
+            }
+        )
+        self._journal_rows = Rows({"stamp": (np.int64, 0), "touched": (np.int32, 0)})
+        self._saved_from = Rows({"saved_from": (np.int64, 0)})
+        self._journal_head = np.array([1, 0, 0], np.int64)
+        self._saved_score, self._saved_number = np.empty(_FIRST_ROOM), np.empty(_FIRST_ROOM, np.int64)
+        self.changes = _room_for(_FIRST_ROOM)
+        self._common = np.empty(0)
+
+    def grow(self, n_subscribers: int, n_places: int, n_words: int) -> None:
+        self._rows.grow(n_subscribers)
+        self._journal_rows.grow(n_subscribers)
+        self._saved_from.grow(n_subscribers + 1)
+        if n_places > len(self.heap):
+            self.heap = np.concatenate([self.heap, np.empty(max(n_places, 2 * len(self.heap)) - len(self.heap), np.int64)])
+        if n_words > len(self._common):
+            self._common = np.empty(2 * n_words)
+
+    def run(self, kept_by_cut: NDArray[np.int32]) -> RunArrays:
+        rows = self._rows.used()
+        return RunArrays(
+            self.at, self.clock, self.heap, **rows, kept_by_cut=kept_by_cut, scores=self._common, counters=self.counters
+        )
+
+    def journal(self) -> JournalArrays:
+        rows = {**self._journal_rows.used(), **self._saved_from.used()}
+        return JournalArrays(self._journal_head, **rows, score=self._saved_score, number=self._saved_number)
+
+    def grow_journal(self) -> None:
+        """Twice the room for remembered lists."""
+        n = self._journal_head[N_SAVED]
+        old = (self._saved_score, self._saved_number)
+        self._saved_score, self._saved_number = np.empty(2 * len(old[0])), np.empty(2 * len(old[1]), np.int64)
+        self._saved_score[:n], self._saved_number[:n] = old[0][:n], old[1][:n]
+
+    def grow_changes(self, n_more: int) -> None:
+        """Room for so many more changes."""
+        n = int(self.changes.n[0])
+        grown = _room_for(max(2 * n, n + n_more))
+        for old, new in zip(self.changes[1:], grown[1:], strict=True):
+            new[:n] = old[:n]
+        grown.n[0] = n
+        self.changes = grown
+
+    def take_changes(self, window: MessageWindow, is_net: bool) -> RankChanges:
+        """What was told since the last time; only over several ticks may an id come again."""
+        n = int(self.changes.n[0])
+        self.changes.n[0] = 0
+        told = tuple(column[:n].copy() for column in self.changes[1:])
+        if is_net:
+            told = _without_same(told, window.id_numbers(told[2]))
+        tick, subscriber, number, change, score = told
+        return RankChanges(tick, subscriber, window.ids_of(number), change, score)
+
+
+def _room_for(n: int) -> ChangeArrays:
+    columns = (np.empty(n, np.int64), np.empty(n, np.int32), np.empty(n, np.int64), np.empty(n, np.int8), np.empty(n))
+    return ChangeArrays(np.zeros(1, np.int64), *columns)
+
+
+def _without_same(told: tuple[NDArray[Any], ...], id_number: NDArray[np.int32]) -> tuple[NDArray[Any], ...]:
+    """Without a message that leaves while another of its id and score enters the same list at the same tick."""
+    tick, subscriber, _, change, score = told
+    order = np.lexsort((change, score, id_number, subscriber, tick))
+    first, second = order[:-1], order[1:]
+    is_same = (tick[first] == tick[second]) & (subscriber[first] == subscriber[second]) & (change[first] < change[second])
+    is_same &= (id_number[first] == id_number[second]) & (score[first] == score[second])
+    if not is_same.any():
+        return told
+    kept = np.ones(len(tick), bool)
+    kept[first[is_same]] = kept[second[is_same]] = False
+    return tuple(column[kept] for column in told)

@@ -1,0 +1,107 @@
+"""What every ranked index is: it finds the subscriptions an arriving message may be among the best of."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearcast.columns.subscribers import Subscribers
+from nearcast.indexes.base import Parameters
+from nearcast.kernels.calendar import CalendarArrays
+from nearcast.kernels.journal import ChangeArrays, JournalArrays
+from nearcast.kernels.ranked_layouts import BufferArrays, SubscriberArrays, WindowArrays
+from nearcast.kernels.ticks import RunArrays
+
+
+class Ground(NamedTuple):
+    """What distances mean here."""
+
+    is_lonlat: bool
+    max_distance: float
+
+
+class Rules(NamedTuple):
+    """How ticks go: a window of time or of so many messages, changes told in the end only, dominated messages not held."""
+
+    is_timed: bool
+    n_counted: int
+    is_net: bool
+    is_banded: bool
+
+
+class Scene(NamedTuple):
+    """Everything a run of ticks reads and writes."""
+
+    subscribers: SubscriberArrays
+    window: WindowArrays
+    buffers: BufferArrays
+    calendar: CalendarArrays
+    journal: JournalArrays
+    run: RunArrays
+    changes: ChangeArrays
+
+
+class RankedIndex(ABC):
+    """Files subscriptions by words, place and threshold: the score below which a message is of no use to them.
+
+    Subscriptions live in `Subscribers`, thresholds in the result buffers, both owned by the engine. A threshold that falls must
+    be told before the next message (`lowered`); one that rises may be told any time later, or never (`raised`).
+    """
+
+    name: ClassVar[str]
+    aliases: ClassVar[tuple[str, ...]] = ()
+    paper: ClassVar[str]
+    summary: ClassVar[str]
+    parameters_class: ClassVar[type[Parameters]] = Parameters
+
+    def __init__(self, parameters: Parameters) -> None:
+        self.parameters = parameters
+
+    @abstractmethod
+    def build(self, subscribers: Subscribers, threshold: NDArray[np.float64], ground: Ground) -> None:
+        """File every living subscription, forgetting what was filed before."""
+
+    @abstractmethod
+    def insert(self, subscribers: Subscribers, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
+        """File these subscriptions."""
+
+    @abstractmethod
+    def delete(self, subscribers: Subscribers, numbers: NDArray[np.int32]) -> None:
+        """Unfile these subscriptions; their rows are still those they were filed with."""
+
+    @abstractmethod
+    def lowered(self, subscribers: Subscribers, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
+        """Take note of lower thresholds."""
+
+    @abstractmethod
+    def raised(self, subscribers: Subscribers, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
+        """Take note of higher thresholds."""
+
+    @abstractmethod
+    def run_ticks(self, scene: Scene, last: int, rules: Rules) -> int:
+        """Let messages arrive up to place `last`, or what is due end; returns what stopped the run, see `kernels/ticks.py`."""
+
+    @abstractmethod
+    def explain(self, subscribers: Subscribers, number: int) -> list[str]:
+        """Where a subscription is filed, in words."""
+
+    def stats(self) -> dict[str, int | float]:
+        """Sizes of the structure: bytes, and what else is worth plotting."""
+        return {"bytes": sum(array.nbytes for array in self.arrays().values())}
+
+    @abstractmethod
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Everything that must be saved to open the index again."""
+
+    @abstractmethod
+    def restore(self, arrays: Mapping[str, NDArray[Any]], ground: Ground) -> None:
+        """Take over arrays that `arrays` gave, possibly memory-mapped."""
+
+    def facts(self) -> dict[str, Any]:
+        """Name and parameters, as saved beside the arrays."""
+        return {"name": self.name, "parameters": asdict(self.parameters)}

@@ -1,0 +1,1 @@
+"""Every subscription is looked at for every message."""

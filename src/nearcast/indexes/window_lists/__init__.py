@@ -1,0 +1,1 @@
+"""The messages of each keyword, newest first."""

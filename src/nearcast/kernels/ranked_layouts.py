@@ -1,0 +1,63 @@
+"""What ranked indexes and result buffers read and write: subscribers, the window, buffers, as flat arrays."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class SubscriberArrays(NamedTuple):
+    """Ranked subscriptions by number. Keywords of `s` are `keyword[first[s]:first[s] + n_words[s]]`: sorted, distinct."""
+
+    x: np.ndarray  # float64[capacity]
+    y: np.ndarray  # float64[capacity]
+    spatial_weight: np.ndarray  # float64[capacity]
+    k: np.ndarray  # int32[capacity]
+    length: np.ndarray  # float64[capacity], of the vector of its words' weights
+    first: np.ndarray  # int64[capacity]
+    n_words: np.ndarray  # int32[capacity]
+    is_alive: np.ndarray  # uint8[capacity]
+    keyword: np.ndarray  # int32[]
+
+
+class WindowArrays(NamedTuple):
+    """Messages by place; the place of the message with sequence number q is q - head[BASE].
+
+    Keywords of place `p` are `keyword[keyword_start[p]:keyword_start[p + 1]]`: sorted, distinct; `value` has for each the count
+    times the squared weight of the word. Of two messages the newer is that of the larger time, then of the larger number.
+    """
+
+    head: np.ndarray  # int64[1], at BASE
+    time: np.ndarray  # float64[capacity], 0 where the window counts messages
+    x: np.ndarray  # float64[capacity]
+    y: np.ndarray  # float64[capacity]
+    length: np.ndarray  # float64[capacity], of the vector of its words' weights
+    is_alive: np.ndarray  # uint8[capacity]
+    keyword_start: np.ndarray  # int64[capacity + 1]
+    keyword: np.ndarray  # int32[]
+    value: np.ndarray  # float64[]
+    n_times: np.ndarray  # int32[]
+
+
+BASE = 0
+
+
+class BufferArrays(NamedTuple):
+    """The best messages of every subscription, from `start[s]` on, `size[s]` of at most `room[s]`, best first.
+
+    All messages of the window that rank before the guard, or are the guard, were considered; none below is held. With
+    `is_complete` there is no guard: every message that has a word in common was. `dominators` counts the newer messages that
+    are at least as relevant; those with k of them can never be among the best k and are not held.
+    """
+
+    start: np.ndarray  # int64[capacity]
+    room: np.ndarray  # int32[capacity]
+    size: np.ndarray  # int32[capacity]
+    is_complete: np.ndarray  # uint8[capacity]
+    threshold: np.ndarray  # float64[capacity], score of the guard; 0 where complete
+    guard_time: np.ndarray  # float64[capacity]
+    guard_number: np.ndarray  # int64[capacity]
+    score: np.ndarray  # float64[pool]
+    number: np.ndarray  # int64[pool], sequence numbers
+    dominators: np.ndarray  # int32[pool]

@@ -1,0 +1,46 @@
+"""The relevance of a message to a subscription, to the last bit as `model/relevance.py` defines it."""
+
+from __future__ import annotations
+
+import math
+
+from nearcast.kernels.compile import inline_kernel, kernel
+from nearcast.kernels.distances import haversine_m
+from nearcast.kernels.keyword_sets import sort_few, sort_many
+
+_FEW = 24
+
+
+@kernel
+def steady_sum(values, n):
+    """The sum of the first `n` values from the smallest up; they are sorted in place."""
+    if n <= _FEW:
+        sort_few(values, 0, n)
+    else:
+        sort_many(values, 0, n)
+    total = 0.0
+    for i in range(n):
+        total += values[i]
+    return total
+
+
+@inline_kernel
+def proximity(is_lonlat, max_distance, x0, y0, x1, y1):
+    """1 at the same place, falling linearly to 0 at `max_distance` and beyond."""
+    if is_lonlat:
+        distance = haversine_m(x0, y0, x1, y1)
+    else:
+        # As Python's own floats, which overflow to infinity without a word.
+        dx, dy = float(x1) - float(x0), float(y1) - float(y0)
+        distance = math.sqrt(dx * dx + dy * dy)
+    return max(0.0, 1.0 - distance / max_distance)
+
+
+@inline_kernel
+def similarity(dot, message_length, subscription_length):
+    return min(1.0, dot / (message_length * subscription_length))
+
+
+@inline_kernel
+def relevance(spatial_weight, near, similar):
+    return spatial_weight * near + (1.0 - spatial_weight) * similar

@@ -1,0 +1,94 @@
+"""The messages of a window: words counted and weighed, and which of them leaves next."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from nearcast.kernels.compile import inline_kernel, kernel
+from nearcast.kernels.ranked_layouts import BASE
+from nearcast.kernels.relevance import steady_sum
+
+
+@kernel
+def count_members(list_start, ids, set_start, members, count):
+    """How often each member of a set is in the list behind it; sets are sorted, as `gather_sets` makes them."""
+    base = list_start[0]
+    for i in range(list_start.size - 1):
+        begin, end = set_start[i], set_start[i + 1]
+        for at in range(begin, end):
+            count[at] = 0
+        for at in range(list_start[i] - base, list_start[i + 1] - base):
+            if ids[at] >= 0:
+                low, high = begin, end
+                while low < high:
+                    middle = (low + high) // 2
+                    if members[middle] < ids[at]:
+                        low = middle + 1
+                    else:
+                        high = middle
+                count[low] += 1
+
+
+@kernel
+def weigh_messages(window, first, last, weights):
+    """Write values and lengths of the messages at places `first` … `last - 1`; `weights[w]` is that of keyword `w`."""
+    keyword_start, keyword, n_times = window.keyword_start, window.keyword, window.n_times
+    value, length = window.value, window.length
+    most = 0
+    for place in range(first, last):
+        most = max(most, keyword_start[place + 1] - keyword_start[place])
+    squares = np.empty(most, np.float64)
+    for place in range(first, last):
+        begin, end = keyword_start[place], keyword_start[place + 1]
+        for at in range(begin, end):
+            weight = weights[keyword[at]]
+            value[at] = n_times[at] * (weight * weight)
+            part = n_times[at] * weight
+            squares[at - begin] = part * part
+        length[place] = math.sqrt(steady_sum(squares, end - begin))
+
+
+@inline_kernel
+def is_newer(time, base, a, b):
+    """Whether message number `a` is newer than number `b`."""
+    if time[a - base] != time[b - base]:
+        return time[a - base] > time[b - base]
+    return a > b
+
+
+@kernel
+def push_oldest_first(window, heap, n_heap, number):
+    """Add a message to the heap that has the oldest one in front; `heap` has room."""
+    time, base = window.time, window.head[BASE]
+    at = n_heap
+    while at > 0:
+        parent = (at - 1) // 2
+        if is_newer(time, base, number, heap[parent]):
+            break
+        heap[at] = heap[parent]
+        at = parent
+    heap[at] = number
+    return n_heap + 1
+
+
+@kernel
+def pop_oldest(window, heap, n_heap):
+    """Take the oldest message out of the heap; returns how many are left."""
+    time, base = window.time, window.head[BASE]
+    n_heap -= 1
+    moved = heap[n_heap]
+    at = 0
+    while True:
+        child = 2 * at + 1
+        if child >= n_heap:
+            break
+        if child + 1 < n_heap and is_newer(time, base, heap[child], heap[child + 1]):
+            child += 1
+        if is_newer(time, base, heap[child], moved):
+            break
+        heap[at] = heap[child]
+        at = child
+    heap[at] = moved
+    return n_heap

@@ -1,0 +1,83 @@
+"""Every registered ranked index with every kind of buffer, against the oracle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+import nearcast as nc
+from nearcast.engines.ranked.buffer_kinds import BUFFER_KINDS
+from nearcast.testing.budget import Budget, current_budget
+from nearcast.testing.ranked_worlds import run_ranked_worlds
+
+# Options worth a run of their own: buffers that are often refilled, and often full.
+BUFFERS: dict[str, list[dict[str, Any]]] = {
+    "cost_skyband": [{}, {"refill_cost": 10.0}],
+    "skyband": [{}, {"ratio": 1.0}],
+    "kmax": [{}, {"factor": 1.0}],
+}
+# A ranked world has about a hundred ticks, each compared.
+SHARE_OF_WORLDS = 0.2
+WORLDS_OF_A_SOAK = 1500
+WORLDS_OF_A_PART = 100
+
+
+@dataclass(frozen=True)
+class Variant:
+    """An index, a buffer and the options of the buffer."""
+
+    index: str
+    buffer: str
+    options: tuple[tuple[str, Any], ...]
+
+    def __str__(self) -> str:
+        given = ",".join(f"{name}={value}" for name, value in self.options)
+        return f"{self.index}-{self.buffer}[{given}]" if given else f"{self.index}-{self.buffer}"
+
+    def make_ranker(self, **options: Any) -> nc.Ranker:
+        return nc.Ranker(index=self.index, buffer=self.buffer, buffer_parameters=dict(self.options), **options)
+
+
+ALL_VARIANTS = [
+    Variant(index, buffer, tuple(options.items()))
+    for index in nc.indexes("ranked")
+    for buffer, listed in BUFFERS.items()
+    for options in listed
+]
+
+
+@pytest.fixture(params=ALL_VARIANTS, ids=str)
+def variant(request: pytest.FixtureRequest) -> Variant:
+    chosen: Variant = request.param
+    return chosen
+
+
+def test_every_buffer_takes_part() -> None:
+    assert set(BUFFERS) == set(BUFFER_KINDS)
+
+
+@pytest.mark.skipif(current_budget().is_soak, reason="a soak lives through more worlds")
+def test_random_worlds_give_the_answers_of_the_oracle(budget: Budget) -> None:
+    # The oracle is asked once for all indexes; the variants of each take the worlds in turn.
+    own = [[variant for variant in ALL_VARIANTS if variant.index == name] for name in nc.indexes("ranked")]
+    for number in range(int(SHARE_OF_WORLDS * budget.worlds)):
+        run_ranked_worlds([variants[number % len(variants)].make_ranker for variants in own], 1, first=number)
+
+
+@pytest.mark.skipif(not current_budget().is_soak, reason="takes long; NEARCAST_SOAK=1 asks for it")
+@pytest.mark.parametrize("first", range(0, WORLDS_OF_A_SOAK, WORLDS_OF_A_PART))
+def test_all_variants_live_through_the_worlds_of_a_soak(first: int) -> None:
+    run_ranked_worlds([variant.make_ranker for variant in ALL_VARIANTS], WORLDS_OF_A_PART, seed=1, first=first)
+
+
+def test_answers_are_right_when_room_is_always_short(variant: Variant, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nearcast.engines.ranked.tick_state._FIRST_ROOM", 1)
+    run_ranked_worlds(variant.make_ranker, 2, seed=77)
+
+
+def test_answers_are_right_when_what_is_over_is_cleared_away_at_once(variant: Variant, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nearcast.columns.window._LEAST_OVER", 0)
+    monkeypatch.setattr("nearcast.columns.subscribers._LEAST_WASTE", 0)
+    run_ranked_worlds(variant.make_ranker, 3, seed=78)

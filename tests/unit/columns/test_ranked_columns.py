@@ -1,0 +1,108 @@
+"""Subscribers and the window as columns: rows are put, replaced, weighed, cleared away."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from nearcast.columns.messages import counts_of, keyword_sets_of
+from nearcast.columns.subscribers import SubscriberBatch, Subscribers
+from nearcast.columns.window import ArrivingMessages, MessageWindow
+from nearcast.indexes.ranked_base import Ground
+from nearcast.indexes.window_lists.index import WindowLists
+from nearcast.kernels.relevance import steady_sum
+
+WEIGHTS = np.array([1.0, 2.0, 3.0])
+
+
+def batch(numbers: list[int], words: list[list[int]]) -> SubscriberBatch:
+    n = len(numbers)
+    start = np.concatenate([[0], np.cumsum([len(own) for own in words])]).astype(np.int64)
+    keyword = np.array([word for own in words for word in own], np.int32)
+    return SubscriberBatch(
+        np.array(numbers, np.int32), np.zeros(n), np.zeros(n), np.full(n, 0.5), np.full(n, 2, np.int32), start, keyword
+    )
+
+
+def arriving(first_id: int, words: list[list[int]]) -> ArrivingMessages:
+    n = len(words)
+    start = np.concatenate([[0], np.cumsum([len(own) for own in words])]).astype(np.int64)
+    keyword = np.array([word for own in words for word in own], np.int32)
+    ids = pa.array(np.arange(first_id, first_id + n))
+    return ArrivingMessages(ids, np.zeros(n), np.zeros(n), np.zeros(n), start, keyword, np.ones(len(keyword), np.int32))
+
+
+def test_subscribers_are_put_replaced_and_removed() -> None:
+    rows = Subscribers()
+    rows.put(batch([0, 2], [[0, 1], [2]]), WEIGHTS)
+    assert rows.alive().tolist() == [0, 2]
+    assert rows.layout().length[0] == math.sqrt(5)
+    assert rows.is_alive(np.array([-1, 0, 1, 2, 9], np.int32)).tolist() == [False, True, False, True, False]
+    rows.put(batch([2], [[0]]), WEIGHTS)
+    assert rows.n_alive == 2
+    assert rows.remove(np.array([1, 2], np.int32)).tolist() == [2]
+    rows.weigh(np.array([2.0, 0.0, 0.0]))
+    assert rows.layout().length[0] == 2.0
+    assert Subscribers(rows.arrays()).alive().tolist() == [0]
+    rows.put(batch([], []), WEIGHTS)
+
+
+def test_the_words_of_replaced_subscribers_are_cleared_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nearcast.columns.subscribers._LEAST_WASTE", 0)
+    rows = Subscribers()
+    for word in (0, 1, 2):
+        rows.put(batch([0, 1], [[word], [2]]), WEIGHTS)
+    layout = rows.layout()
+    assert layout.keyword.size < 6
+    assert [layout.keyword[layout.first[s]] for s in (0, 1)] == [2, 2]
+
+
+def test_a_window_knows_its_messages_by_id_while_they_live(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nearcast.columns.window._LEAST_OVER", 0)
+    window = MessageWindow()
+    window.append(arriving(100, [[0], [0, 1], [1]]), WEIGHTS)
+    assert window.n_alive == 0
+    window.layout().is_alive[:] = [0, 0, 1]
+    assert window.numbers_of(pa.array([100, 102, 103])).tolist() == [-1, 2, -1]
+    assert window.clear_over() == 2
+    assert (window.base, window.n, window.next_number) == (2, 1, 3)
+    assert window.ids_of(np.array([2])).to_pylist() == [102]
+    assert window.numbers_of(pa.array([101, 102])).tolist() == [-1, 2]
+    assert window.clear_over() == 0
+    window.layout().is_alive[:] = 0
+    assert window.clear_over() == 1
+    assert (window.n, window.next_number) == (0, 3)
+    window.append(arriving(102, []), WEIGHTS)
+
+
+def test_the_best_messages_may_be_asked_of_the_newest_only() -> None:
+    window, rows, lists = MessageWindow(), Subscribers(), WindowLists()
+    rows.put(batch([0], [[0]]), WEIGHTS)
+    window.append(arriving(0, [[0], [0, 1], [0]]), WEIGHTS)
+    window.layout().is_alive[:] = 1
+    lists.add(window, 0)
+    asked, wanted = np.array([0], np.int32), np.array([5], np.int32)
+    ground = Ground(False, 1.0)
+    whole = lists.best(rows, window, ground, asked, wanted)
+    assert whole.number[: whole.n[0]].tolist() == [2, 0, 1]
+    newest = lists.best(rows, window, ground, asked, wanted, first_number=1)
+    assert newest.number[: newest.n[0]].tolist() == [2, 1]
+
+
+def test_words_are_counted() -> None:
+    start, ids = np.array([5, 9, 9, 11], np.int64), np.array([3, 1, -1, 3, 2, 2], np.int32)
+    set_start, members = keyword_sets_of(start, ids)
+    assert members.tolist() == [1, 3, 2]
+    assert counts_of(start, ids, set_start, members).tolist() == [1, 2, 2]
+
+
+@pytest.mark.parametrize("n", [0, 3, 60])
+def test_a_steady_sum_is_that_of_the_definition(n: int) -> None:
+    from nearcast.model import relevance
+
+    values = np.random.default_rng(n).uniform(0, 1, n)
+    expected = relevance.steady_sum(values.tolist())
+    assert steady_sum(values[::-1].copy(), n) == expected
