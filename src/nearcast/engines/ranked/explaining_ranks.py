@@ -2,34 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from nearcast.columns.window import ArrivingMessages
+from nearcast.engines.ranked.ranking import Ranking
 from nearcast.model.regions import Box
 from nearcast.model.relevance import distance, relevance, spatial_proximity, text_similarity
 from nearcast.model.spaces import Space
 
 
+class WordsOf(NamedTuple):
+    """What keyword ids are called, and what they weigh."""
+
+    name: Callable[[int], str]
+    weight: NDArray[np.float64]
+
+
 def explain_score(
-    space: Space,
-    max_distance: float,
-    place: tuple[float, float],
-    own: Sequence[str],
-    spatial_weight: float,
-    where: Box,
-    counts: Mapping[str, int],
-    weights: Mapping[str, float],
+    ranking: Ranking, space: Space, words: WordsOf, number: int, message: ArrivingMessages, where: Box
 ) -> tuple[float | None, list[str]]:
-    """The score, or None without a word in common, and the parts of it in words; `own` are the words of the subscription."""
+    """The score of one message for one subscription, or None without a word in common, and the parts of it in words."""
+    layout = ranking.subscribers.layout()
+    own = layout.keyword[layout.first[number] : layout.first[number] + layout.n_words[number]].tolist()
+    counts = dict(zip(message.keyword.tolist(), message.n_times.tolist(), strict=True))
     common = [word for word in own if word in counts]
     if not common:
-        return None, [f"no word in common: it has {_shown(list(counts))}, wanted is one of {_shown(own)}"]
-    away = distance(space, *place, where.x0, where.y0)
-    near = spatial_proximity(away, max_distance)
-    similar = text_similarity(counts, own, weights.__getitem__)
+        return None, [f"no word in common: it has {_shown(words, list(counts))}, wanted is one of {_shown(words, own)}"]
+    away = distance(space, float(layout.x[number]), float(layout.y[number]), where.x0, where.y0)
+    near = spatial_proximity(away, ranking.ground.max_distance)
+    similar = text_similarity(counts, own, lambda word: float(words.weight[word]))
+    spatial_weight = float(layout.spatial_weight[number])
     score = relevance(spatial_weight, near, similar)
     unit = " m" if space.is_lonlat else ""
     return score, [
-        f"words in common: {_shown(common)}; similarity {similar:.6g}, weighted {1 - spatial_weight:g}",
+        f"words in common: {_shown(words, common)}; similarity {similar:.6g}, weighted {1 - spatial_weight:g}",
         f"{away:.6g}{unit} away; proximity {near:.6g}, weighted {spatial_weight:g}",
         f"relevance {score:.6g}",
     ]
@@ -47,5 +57,5 @@ def explain_rank(score: float, listed: Sequence[float], place: int | None, k: in
     return [f"not a message of the window; {would}: {last}"]
 
 
-def _shown(words: Sequence[str]) -> str:
-    return ", ".join(repr(word) for word in sorted(words)) or "no words"
+def _shown(words: WordsOf, keywords: Sequence[int]) -> str:
+    return ", ".join(repr(name) for name in sorted(map(words.name, keywords))) or "no words"

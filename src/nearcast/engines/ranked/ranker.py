@@ -19,8 +19,9 @@ from nearcast.engines.keyword_kind import KeywordKind
 from nearcast.engines.listing import listed as _listed
 from nearcast.engines.locks import ReadWriteLock
 from nearcast.engines.ranked.buffer_kinds import buffer_kind
-from nearcast.engines.ranked.explaining_ranks import explain_rank, explain_score
+from nearcast.engines.ranked.explaining_ranks import WordsOf, explain_rank, explain_score
 from nearcast.engines.ranked.ranking import Ranking
+from nearcast.engines.ranked.reach import reach_of
 from nearcast.engines.ranked.reading_ranked import (
     ReadArrivals,
     ReadSubscribers,
@@ -29,6 +30,7 @@ from nearcast.engines.ranked.reading_ranked import (
     read_ranked_objects,
     read_ranked_table,
 )
+from nearcast.engines.ranked.repeats import reject_living
 from nearcast.engines.ranked.saving import ranking_arrays, restore_ranking, window_facts, window_of
 from nearcast.engines.ranked.tick_state import RankChanges
 from nearcast.engines.ranked.word_weights import WordWeights
@@ -41,10 +43,8 @@ from nearcast.model.delivery import Explanation, MatchReport, RankChange
 from nearcast.model.ids import Id, checked_id
 from nearcast.model.message import Message, read_time
 from nearcast.model.normalise import Keyword
-from nearcast.model.quantities import finite_number
 from nearcast.model.regions import Box
-from nearcast.model.relevance import LONLAT_MAX_DISTANCE_M
-from nearcast.model.spaces import Space, space_of
+from nearcast.model.spaces import space_of
 from nearcast.model.subscription import RankedSubscription
 from nearcast.model.window import CountWindow, TimeWindow
 
@@ -109,7 +109,7 @@ class Ranker:
             create_ranked_index(index, parameters),
             buffer_kind(buffer, dict(buffer_parameters or {})),
             WindowLists(),
-            Ground(self._space.is_lonlat, _reach(self._space, bounds, max_distance)),
+            Ground(self._space.is_lonlat, reach_of(self._space, bounds, max_distance)),
             changes == "net",
         )
         self._lock = ReadWriteLock()
@@ -181,26 +181,12 @@ class Ranker:
         return isinstance(self._window, TimeWindow)
 
     def _arrive(self, read: ReadArrivals) -> pa.Table:
-        self._reject_living(read)
+        reject_living(read, self._window, self._ranking)
         report = MatchReport(messages=len(read.row), rejected=read.rejected)
-        if not self._is_timed and not np.isnan(read.time).all():
-            # A window that counts ends nothing by the clock; it is kept for the caller.
-            self._ranking.advance(float(np.nanmax(read.time)))
+        if not self._is_timed:
+            # Nothing ends by it; it is kept for who asks.
+            self._ranking.note_time(float(np.fmax.reduce(read.time, initial=-math.inf)))
         return self._told(self._ranking.arrive(read.messages, self._weights.of(self._keywords)), report)
-
-    def _reject_living(self, read: ReadArrivals) -> None:
-        """Reject messages whose id is that of a message still in the window when they arrive."""
-        window, ids = self._ranking.window, read.messages.ids
-        if len(ids) == 0:
-            return
-        if window.ids.kind is not None and (window.ids.kind == "string") != pa.types.is_string(ids.type):
-            reason = "the id is of another kind than the ids of the messages before it: keep to one kind"
-            read.reject(dict.fromkeys(range(len(ids)), reason))
-            return
-        known = window.numbers_of(ids)
-        if (known < 0).all() and len(ids.unique()) == len(ids):
-            return
-        read.reject(_repeated(ids.to_pylist(), known.tolist(), read.messages.time.tolist(), self._window, self._ranking))
 
     # --- results -----------------------------------------------------------------------------------------------------
 
@@ -215,18 +201,9 @@ class Ranker:
         with self._lock.reading():
             ranking = self._ranking
             numbers = ranking.subscribers.alive() if wanted is None else np.unique(self._ids.find(id_array(wanted)))
-            numbers = numbers[ranking.subscribers.is_alive(numbers)]
-            buffers = ranking.buffers.layout()
-            n_shown = np.minimum(ranking.subscribers.layout().k[numbers], buffers.size[numbers]).astype(np.int64)
-            first = np.cumsum(n_shown) - n_shown
-            at = np.repeat(buffers.start[numbers] - first, n_shown) + np.arange(int(n_shown.sum()))
-            return pa.table(
-                {
-                    "subscription_id": self._ids.take(np.repeat(numbers, n_shown).astype(np.int32)),
-                    "message_id": ranking.window.ids_of(buffers.number[at]),
-                    "score": buffers.score[at],
-                }
-            )
+            subscriber, number, score = ranking.lists(numbers[ranking.subscribers.is_alive(numbers)])
+            ids_of = {"subscription_id": self._ids.take(subscriber), "message_id": ranking.window.ids_of(number)}
+            return pa.table({**ids_of, "score": score})
 
     # --- insight and disk --------------------------------------------------------------------------------------------
 
@@ -243,26 +220,16 @@ class Ranker:
             read = read_arriving_objects([message], self._border, self._is_timed)
             if read.rejected:
                 return Explanation(False, (f"the message is not usable: {read.rejected[0][1]}",))
-            s = int(number[0])
-            layout, weights, name = ranking.subscribers.layout(), self._weights.of(self._keywords), self._keywords.space.name
-            own = layout.keyword[layout.first[s] : layout.first[s] + layout.n_words[s]].tolist()
-            words = read.messages.keyword.tolist()
-            score, reasons = explain_score(
-                self._space,
-                ranking.ground.max_distance,
-                (float(layout.x[s]), float(layout.y[s])),
-                [name(word) for word in own],
-                float(layout.spatial_weight[s]),
-                message.box,
-                dict(zip(map(name, words), read.messages.n_times.tolist(), strict=True)),
-                {name(word): float(weights[word]) for word in {*own, *words}},
-            )
+            words = WordsOf(self._keywords.space.name, self._weights.of(self._keywords))
+            score, reasons = explain_score(ranking, self._space, words, int(number[0]), read.messages, message.box)
+            path = ranking.index.explain(ranking.subscribers, int(number[0]))
+            k = int(ranking.subscribers.layout().k[number[0]])
+            is_known = ranking.window.numbers_of(id_array([message.id]))[0] >= 0
         listed = self.top(id)
         place = next((at for at, (held, _) in enumerate(listed) if held == message.id), None)
         if score is not None:
-            known = ranking.window.numbers_of(id_array([message.id]))[0] >= 0
-            reasons += explain_rank(score, [held for _, held in listed], place, int(layout.k[s]), bool(known))
-        return Explanation(place is not None, tuple(reasons), tuple(ranking.index.explain(ranking.subscribers, s)))
+            reasons += explain_rank(score, [held for _, held in listed], place, k, bool(is_known))
+        return Explanation(place is not None, tuple(reasons), tuple(path))
 
     def stats(self) -> dict[str, int | float | str]:
         """Sizes: subscriptions, messages in the window, keywords, bytes in all and by part, and those of the index."""
@@ -352,40 +319,3 @@ class Ranker:
 def _change_objects(table: pa.Table) -> list[RankChange]:
     columns = (table[name].to_pylist() for name in ("tick", "subscription_id", "message_id", "change", "score"))
     return [RankChange(*row) for row in zip(*columns, strict=True)]
-
-
-def _reach(space: Space, bounds: Box | Sequence[float] | None, max_distance: float | None) -> float:
-    if max_distance is not None:
-        reach = finite_number(max_distance, "max_distance", NearcastError)
-    elif bounds is not None:
-        box = bounds if isinstance(bounds, Box) else Box(*bounds)
-        reach = math.hypot(box.x1 - box.x0, box.y1 - box.y0) if not space.is_lonlat else LONLAT_MAX_DISTANCE_M
-    elif space.is_lonlat:
-        reach = LONLAT_MAX_DISTANCE_M
-    else:
-        raise NearcastError("neither bounds nor max_distance was given; in the plane a ranker needs one of them")
-    if reach <= 0:
-        raise NearcastError(f"max_distance is {reach!r}; expected a number > 0")
-    return float(reach)
-
-
-def _repeated(
-    ids: list[Id], known: list[int], times: list[float], window: CountWindow | TimeWindow, ranking: Ranking
-) -> dict[int, str]:
-    """Which messages of a batch come while one of their id is alive, tick by tick."""
-    alive_since: dict[Id, tuple[int, float]] = {}
-    layout, base = ranking.window.layout(), ranking.window.base
-    reasons: dict[int, str] = {}
-    tick, now = ranking.tick, ranking.now
-    for at, (id, number, time) in enumerate(zip(ids, known, times, strict=True)):
-        if id not in alive_since and number >= 0:
-            alive_since[id] = (number, float(layout.time[number - base]))
-        held = alive_since.get(id)
-        if held is not None and (
-            window.is_alive(held[0], tick) if isinstance(window, CountWindow) else window.is_alive(held[1], now)
-        ):
-            reasons[at] = f"a message with the id {id!r} is still in the window; give each message an id of its own"
-            continue
-        tick, now = tick + 1, max(now, time)
-        alive_since[id] = (tick, time)
-    return reasons

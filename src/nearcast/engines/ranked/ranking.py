@@ -83,6 +83,10 @@ class Ranking:
         self.state.clock[ticks.NOW] = max(self.now, now)
         return self._run(ticks.EXPIRE)
 
+    def note_time(self, now: float) -> None:
+        """Take note of a time, without anything ending by it."""
+        self.state.clock[ticks.NOW] = max(self.now, now)
+
     def weigh(self, weights: NDArray[np.float64]) -> RankChanges:
         """Take over new weights of words: every list is filled anew."""
         numbers = self.subscribers.alive()
@@ -188,7 +192,15 @@ class Ranking:
             reckon(self.state.journal(), *parts, self.tick, self.state.changes)
         return self.state.take_changes(self.window, self.rules.is_net)
 
-    # --- insight and disk --------------------------------------------------------------------------------------------
+    # --- insight -----------------------------------------------------------------------------------------------------
+
+    def lists(self, numbers: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.float64]]:
+        """The lists of these subscriptions one after the other: subscription, message, score, best first."""
+        buffers = self.buffers.layout()
+        n_shown = np.minimum(self.subscribers.layout().k[numbers], buffers.size[numbers]).astype(np.int64)
+        first = np.cumsum(n_shown) - n_shown
+        at = np.repeat(buffers.start[numbers] - first, n_shown) + np.arange(int(n_shown.sum()))
+        return np.repeat(numbers, n_shown).astype(np.int32), buffers.number[at], buffers.score[at]
 
     def n_bytes(self) -> dict[str, int]:
         """Memory by part."""
