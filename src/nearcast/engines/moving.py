@@ -33,7 +33,7 @@ from nearcast.engines.reading_subscriptions import ReadSubscriptions, read_subsc
 from nearcast.engines.silent import Positions, SilentSubscribers, together
 from nearcast.engines.verify import Verifier
 from nearcast.errors import NearcastError
-from nearcast.indexes.registry import create_moving_index
+from nearcast.indexes.registry import MOVING_SAFE_AUTO, create_moving_index
 from nearcast.model.analysis import DEFAULT_ANALYSIS, Analysis
 from nearcast.model.delivery import Change, Explanation, MatchReport, Traffic
 from nearcast.model.ids import Id, checked_id
@@ -77,7 +77,7 @@ class MovingMatcher:
         **parameters: Any,
     ) -> None:
         own_space, own_analysis = space_of(space), analysis or DEFAULT_ANALYSIS
-        made = create_moving_index(index, parameters)
+        made = create_moving_index(MOVING_SAFE_AUTO if safe_region and index == "auto" else index, parameters)
         self._state = MovingState(own_space, own_analysis, made, KeywordKind(own_analysis), Verifier(own_space))
         self._silent = SilentSubscribers(positions, safe_region) if safe_region else None
         self._lock = ReadWriteLock()

@@ -59,6 +59,8 @@ MOVING_INDEXES: tuple[type[MovingIndex], ...] = (
 RANKED_INDEXES: tuple[type[RankedIndex], ...] = (RankedScan,)
 AUTO = FrequencyGrid.name
 MOVING_AUTO = MovingGrid.name
+# Where subscribers may be silent: an index that finds messages around a clause too.
+MOVING_SAFE_AUTO = MovingAdaptiveTree.name
 RANKED_AUTO = RankedScan.name
 KINDS = ("boolean", "moving", "ranked")
 AnyIndex = BooleanIndex | MovingIndex | RankedIndex

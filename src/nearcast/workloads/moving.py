@@ -130,7 +130,7 @@ class Moving(PooledWorkload):
 
     `network` is "generated", or the name of a network in `folder`/roads ("oldenburg", "oldenburg_brinkhoff", "sanjoaquin");
     `n_across` is the size of a generated one, `n_destinations` how many places trips lead to. Places of "gazetteer", which
-    is read from `folder` too, are scaled into the square of the roads.
+    is read from `folder` too, are scaled into the square of the roads; `vocabulary_size` is that of tweets.
     """
 
     name: ClassVar[str] = "moving"
@@ -160,8 +160,6 @@ class Moving(PooledWorkload):
             name = getattr(self, given)
             if name != made_up and self.folder is None:
                 raise WorkloadError(f"{given}={name!r} is read from files; give folder=, or {given}={made_up!r}")
-        if self.over == "gazetteer":
-            object.__setattr__(self, "vocabulary_size", self.base.vocabulary_size)
 
     @cached_property
     def base(self) -> Tweets | Gazetteer:
@@ -210,7 +208,8 @@ class Moving(PooledWorkload):
 
     def describe(self) -> dict[str, Any]:
         used = self.base.describe().get("frequencies", "corpus")
-        return {**super().describe(), "folder": None if self.folder is None else str(self.folder), "frequencies": used}
+        own = {"vocabulary_size": self.base.vocabulary_size, "frequencies": used}
+        return {**super().describe(), "folder": None if self.folder is None else str(self.folder), **own}
 
 
 class InUnitSquare:

@@ -6,13 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from nearcast.bench import encode_kind, pipeline_kind
+from nearcast.bench import encode_kind, pipeline_kind, prototype_kind, silent_kind
 from nearcast.bench.kinds import KINDS
 from nearcast.bench.plan import DEFAULT_METRICS, SIZES, SUBJECTS, Plan, list_plans, parse_plan, read_plan
 from nearcast.errors import PlanError
-from nearcast.indexes.registry import create_index
+from nearcast.indexes.registry import create_index, create_moving_index
 from nearcast.workloads import open_workload
 
+METHODS = {
+    "encode": encode_kind.METHODS,
+    "pipeline": pipeline_kind.METHODS,
+    "prototype": prototype_kind.METHODS,
+    "silent": silent_kind.METHODS,
+}
 SOURCE = """
 title = "A title"
 paper = "Somebody 2020"
@@ -161,11 +167,12 @@ def test_every_shipped_plan_names_indexes_and_workloads_that_exist(name: str, mo
         for point in plan.points(size):
             open_workload(point.workload, **point.workload_parameters)
             for series in point.series:
-                if plan.kind == "match":
+                if plan.kind in ("match", "service"):
                     create_index(series.subject, series.parameters)
+                elif plan.kind == "moving":
+                    create_moving_index(series.subject, series.parameters)
                 else:
-                    methods = encode_kind.METHODS if plan.kind == "encode" else pipeline_kind.METHODS
-                    assert series.subject in methods
+                    assert series.subject in METHODS[plan.kind]
 
 
 def test_a_point_may_take_another_workload_and_data_of_the_reader(monkeypatch: pytest.MonkeyPatch) -> None:

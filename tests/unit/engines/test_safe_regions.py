@@ -172,3 +172,8 @@ def test_an_index_that_cannot_look_elsewhere_says_so(monkeypatch: pytest.MonkeyP
     matcher.subscribe([nc.Subscription(1, ["a"], nc.Circle(0, 0, 1))])
     with pytest.raises(IndexParameterError, match="gives no safe regions"):
         matcher.safe_regions([1])
+
+
+def test_the_index_for_silent_subscribers_is_chosen_by_itself() -> None:
+    assert nc.MovingMatcher(safe_region=True, positions=lambda ids: {}).stats()["index"] == "moving_adaptive_tree"
+    assert nc.MovingMatcher().stats()["index"] == "moving_grid"
