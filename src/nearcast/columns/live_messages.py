@@ -212,9 +212,7 @@ def _empty() -> LiveArrays:
 
 
 def _longer(array: NDArray[Any], n: int) -> NDArray[Any]:
-    """The array itself if it has `n` elements, else one of twice the length, with zeros behind."""
-    if n <= len(array):
-        return array
+    """An array of at least `n` elements, and of twice the length, with zeros behind."""
     grown = np.zeros(max(n, 2 * len(array), _FIRST_ROOM), array.dtype)
     grown[: len(array)] = array
     return grown

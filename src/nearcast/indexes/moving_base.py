@@ -134,9 +134,10 @@ class MovingIndex(ABC):
     def sweep(self, messages: LiveMessages, n_gone: int) -> bool:
         """A part of `purge`, in proportion to `n_gone` messages that died just now.
 
-        True when a round has ended: whatever was dead when it began, at the end of the round before, is forgotten.
+        True when a round has ended: whatever was dead when it began, at the end of the round before, is forgotten. Never of an
+        index that forgets all at once.
         """
-        raise NotImplementedError(f"{self.name} forgets the dead all at once")
+        return False
 
     @abstractmethod
     def explain(self, clauses: ClauseStore, batch: MessageBatch, slot: int) -> list[str]:

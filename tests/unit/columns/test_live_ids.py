@@ -69,3 +69,9 @@ def test_texts_with_one_key_are_told_apart_by_their_bytes(monkeypatch: pytest.Mo
     assert ids.is_repeated(pa.array(["ab", "cd", "abc", "ab"])).tolist() == [False, False, False, True]
     ids.drop(np.array([0], np.int32))
     assert ids.find(pa.array(["cd", "ab"])).tolist() == [1, ABSENT]
+
+
+def test_nothing_enters_with_no_ids() -> None:
+    known = LiveIds()
+    known.enter(pa.array([], pa.int64()), np.empty(0, np.int32))
+    assert known.kind is None

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 import nearcast as nc
+from nearcast.columns.live_messages import LiveMessages
 from nearcast.errors import IndexParameterError
+from nearcast.indexes.registry import create_moving_index
 
 
 @pytest.mark.parametrize(
@@ -51,3 +53,9 @@ def test_the_tree_keeps_a_message_at_no_more_nodes_than_allowed() -> None:
         assert 50 <= copies <= 50 * limit
         matcher.move({i: nc.Box(i % 11, 0, i % 11 + 2, 2) for i in range(80)})
         assert int(matcher.stats()["message_copies"]) <= 50 * limit
+
+
+def test_an_index_that_forgets_all_at_once_sweeps_nothing() -> None:
+    index = create_moving_index("moving_scan", {})
+    assert not index.is_sweeping
+    assert not index.sweep(LiveMessages(), 1)

@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 
 import nearcast as nc
+from nearcast.indexes.moving_grid.layout import MESSAGE_BLOCK, MOST_LEVELS, N_KEYS, NO_ROOM
+from nearcast.indexes.moving_grid.messages import file_message
+from nearcast.indexes.moving_grid.side import Side
 from nearcast.testing.moving_comparison import MovingComparison
 from nearcast.testing.moving_oracle import MovingOracle
 from nearcast.testing.moving_worlds import run_moving_worlds
@@ -172,3 +175,64 @@ def test_the_way_through_the_index_is_told(tmp_path: Path) -> None:
     matcher.save(tmp_path / "saved")
     again, names = nc.MovingMatcher.open(tmp_path / "saved"), ("clause_entries", "message_entries", "subscriptions")
     assert [again.stats()[name] for name in names] == [matcher.stats()[name] for name in names] == [7, 0, 7]
+
+
+@pytest.fixture(params=["scratch._FIRST_ROOM", "scratch._FIRST_LISTS", "side._FEWEST_BLOCKS", "side._FEWEST_SLOTS"])
+def _tiny_arrays(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    # One kind at a time: whatever lacks room, several arrays grow together.
+    monkeypatch.setattr(f"nearcast.indexes.moving_grid.{request.param}", 4 if request.param.endswith("SLOTS") else 1)
+
+
+@pytest.mark.usefixtures("_tiny_arrays")
+@pytest.mark.parametrize("parameters", [{}, SMALL], ids=["default", "small"])
+@pytest.mark.parametrize("place", [(5.0, 5.0), nc.Box(1, 1, 8, 8)], ids=["point", "area"])
+def test_a_message_that_concerns_a_crowd_finds_room(parameters: dict[str, Any], place: Any) -> None:
+    both = compare(**parameters)
+    both.subscribe([nc.Subscription(i, ["a"], nc.Box(4, 4, 7, 7)) for i in range(90)])
+    assert len(both.publish([nc.Message(0, ["a"], place)])) == 90
+
+
+@pytest.mark.usefixtures("_tiny_arrays")
+@pytest.mark.parametrize("parameters", [{}, SMALL], ids=["default", "small"])
+@pytest.mark.parametrize("place", [(5.0, 5.0), nc.Box(1, 1, 8, 8), nc.Box(5, 5, 5.25, 5.25)], ids=["point", "area", "speck"])
+def test_a_move_away_from_many_messages_finds_room(parameters: dict[str, Any], place: Any) -> None:
+    both = compare(**parameters)
+    both.subscribe([nc.Subscription(i, [f"w{i}"], nc.Box(4, 4, 7, 7)) for i in range(3)])
+    both.publish([nc.Message(i, ["w0"], place) for i in range(90)])
+    assert len(both.move({i: nc.Box(30, 30, 33, 33) for i in range(3)})) == 90
+
+
+@pytest.mark.usefixtures("_tiny_arrays")
+def test_a_message_finds_room_under_many_words_that_are_new() -> None:
+    words = [f"w{i}" for i in range(12)]
+    both = compare(**SMALL)
+    both.subscribe([nc.Subscription(f"other {i}", ["z"], nc.Box(0, 0, 40, 40)) for i in range(20)])
+    both.publish([nc.Message(0, words, (5.0, 5.0))])
+    assert len(both.subscribe([nc.Subscription(word, [word], nc.Box(0, 0, 20, 20)) for word in words])) == 12
+
+
+def test_messages_in_ever_more_cells_find_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nearcast.indexes.moving_grid.side._FEWEST_SLOTS", 4)
+    for n in range(4, 24):
+        both = compare(**SMALL)
+        both.subscribe([nc.Subscription(f"first {i}", ["a"], nc.Box(0, 0, 9 + i, 40)) for i in range(3)])
+        corners = [(float(i), float(7 * i % 23)) for i in range(n)]
+        both.publish([nc.Message(i, ["a", "b"], nc.Box(x, y, x + 0.25, y + 0.25)) for i, (x, y) in enumerate(corners)])
+        both.subscribe([nc.Subscription("then", ["b"], nc.Box(0, 0, 9, 9))])
+
+
+def test_the_first_look_at_many_areas_finds_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Not side by side with an oracle, which would look at the results before.
+    monkeypatch.setattr("nearcast.indexes.moving_grid.scratch._FIRST_ROOM", 1)
+    matcher = nc.MovingMatcher("moving_grid", "plane", **SMALL)
+    matcher.subscribe([nc.Subscription(i, [f"w{i}"], nc.Box(4, 4, 7, 7)) for i in range(3)])
+    matcher.publish([nc.Message(i, ["w0"], nc.Box(5, 5, 5.25, 5.25)) for i in range(90)])
+    left = matcher.move({i: nc.Box(30, 30, 33, 33) for i in range(3)})
+    assert {(change.message_id, change.change) for change in left} == {(i, -1) for i in range(90)}
+
+
+def test_a_full_table_takes_no_message() -> None:
+    side = Side(MESSAGE_BLOCK, np.zeros(2 * (MOST_LEVELS + 1), np.int64))
+    side.widen(2)
+    side.lists.head[N_KEYS] = side.lists.slot.size
+    assert file_message(side.lists, np.ones(6), 1, 0, 1.0, 1.0, 1.0, 1.0, 0) == NO_ROOM
