@@ -70,9 +70,18 @@ test-bounds: $(VENV)/.ready-dev ## kernels and indexes compiled with bounds chec
 	@NUMBA_BOUNDSCHECK=1 $(IN_MEMORY) $(PYTEST) $(if $(T),$(T),tests/unit/kernels tests/unit/columns tests/unit/indexes tests/unit/engines tests/conformance)
 
 .PHONY: soak
-soak: $(VENV)/.ready-dev ## the large counts: thousands of random worlds, every bench plan (long)
+soak: soak-conformance soak-pipeline soak-bench ## the large counts: thousands of random worlds, every bench plan (long)
+
+.PHONY: soak-conformance
+soak-conformance: $(VENV)/.ready-dev ## every index through thousands of random worlds and long histories; T="-k name" for some
 	@NEARCAST_SOAK=1 $(IN_MEMORY) $(PYTEST) tests/conformance $(T)
-	@NEARCAST_SOAK=1 $(PYTEST) tests/pipeline
+
+.PHONY: soak-pipeline
+soak-pipeline: $(VENV)/.ready-dev ## every way to share out work, twenty kills, clusters
+	@NEARCAST_SOAK=1 $(PYTEST) tests/pipeline $(T)
+
+.PHONY: soak-bench
+soak-bench: $(VENV)/.ready-dev ## every bench plan at its smallest size
 	@$(BIN)/nearcast bench run --all --size tiny
 
 .PHONY: bench
