@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
-from typing import Any
+from typing import Any, TypeVar
 
 from nearcast.errors import IndexParameterError
 from nearcast.indexes.adaptive_tree.index import AdaptiveTree
@@ -64,6 +64,7 @@ MOVING_SAFE_AUTO = MovingAdaptiveTree.name
 RANKED_AUTO = RankedScan.name
 KINDS = ("boolean", "moving", "ranked")
 AnyIndex = BooleanIndex | MovingIndex | RankedIndex
+Chosen = TypeVar("Chosen", BooleanIndex, MovingIndex, RankedIndex)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,32 +93,29 @@ def indexes(kind: str = "boolean") -> dict[str, IndexInfo]:
 
 def create_index(name: str, parameters: Mapping[str, Any]) -> BooleanIndex:
     """An empty boolean index; "auto" is the best one registered."""
-    wanted = AUTO if name == "auto" else name
-    for cls in BOOLEAN_INDEXES:
-        if wanted == cls.name or wanted in cls.aliases:
-            return cls(_read_parameters(cls, parameters))
-    known = ", ".join(cls.name for cls in BOOLEAN_INDEXES)
-    raise IndexParameterError(f"there is no index {name!r}; expected 'auto' or one of {known}")
+    cls = _chosen(BOOLEAN_INDEXES, AUTO, "index", name)
+    return cls(_read_parameters(cls, parameters))
 
 
 def create_moving_index(name: str, parameters: Mapping[str, Any]) -> MovingIndex:
     """An empty moving index; "auto" is the best one registered."""
-    wanted = MOVING_AUTO if name == "auto" else name
-    for cls in MOVING_INDEXES:
-        if wanted == cls.name or wanted in cls.aliases:
-            return cls(_read_parameters(cls, parameters))
-    known = ", ".join(cls.name for cls in MOVING_INDEXES)
-    raise IndexParameterError(f"there is no moving index {name!r}; expected 'auto' or one of {known}")
+    cls = _chosen(MOVING_INDEXES, MOVING_AUTO, "moving index", name)
+    return cls(_read_parameters(cls, parameters))
 
 
 def create_ranked_index(name: str, parameters: Mapping[str, Any]) -> RankedIndex:
     """An empty ranked index; "auto" is the best one registered."""
-    wanted = RANKED_AUTO if name == "auto" else name
-    for cls in RANKED_INDEXES:
+    cls = _chosen(RANKED_INDEXES, RANKED_AUTO, "ranked index", name)
+    return cls(_read_parameters(cls, parameters))
+
+
+def _chosen(members: tuple[type[Chosen], ...], auto: str, what: str, name: str) -> type[Chosen]:
+    wanted = auto if name == "auto" else name
+    for cls in members:
         if wanted == cls.name or wanted in cls.aliases:
-            return cls(_read_parameters(cls, parameters))
-    known = ", ".join(cls.name for cls in RANKED_INDEXES)
-    raise IndexParameterError(f"there is no ranked index {name!r}; expected 'auto' or one of {known}")
+            return cls
+    known = ", ".join(cls.name for cls in members)
+    raise IndexParameterError(f"there is no {what} {name!r}; expected 'auto' or one of {known}")
 
 
 def _read_parameters(cls: type[AnyIndex], given: Mapping[str, Any]) -> Any:
