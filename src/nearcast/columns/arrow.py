@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,14 @@ def numbers(column: pa.Array, dtype: Any) -> NDArray[Any]:
 def number_column(values: NDArray[Any]) -> pa.Array:
     """A contiguous array of integers as a column, sharing its memory: `pa.array` would import pandas first, if there is one."""
     return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
+
+
+def string_column(texts: Sequence[str]) -> pa.Array:
+    """Texts as a column, without pandas as above."""
+    encoded = [text.encode() for text in texts]
+    offsets = np.zeros(len(texts) + 1, np.int32)
+    np.cumsum([len(text) for text in encoded], out=offsets[1:])
+    return pa.StringArray.from_buffers(len(texts), pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded)))
 
 
 def number_room(n: int) -> tuple[NDArray[np.int64], pa.Array]:

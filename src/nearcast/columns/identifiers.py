@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nearcast.columns.arrow import is_string, number_column, numbers
+from nearcast.columns.arrow import is_string, number_column, numbers, string_column
 from nearcast.columns.tables import NumberTable, WordTable
 from nearcast.errors import SchemaError
 from nearcast.kernels.number_table import ABSENT
@@ -29,7 +29,9 @@ def id_kind(kind: pa.DataType) -> str:
 
 def id_array(ids: Sequence[Id]) -> pa.Array:
     """Ids of one kind as a column."""
-    return pa.array(ids, pa.string() if ids and isinstance(ids[0], str) else pa.int64())
+    if ids and isinstance(ids[0], str):
+        return string_column(cast("Sequence[str]", ids))
+    return number_column(np.array(ids, np.int64))
 
 
 class Identifiers:

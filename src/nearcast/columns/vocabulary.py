@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from nearcast import settings
-from nearcast.columns.arrow import number_column, numbers, word_column
+from nearcast.columns.arrow import number_column, numbers, string_column, word_column
 from nearcast.columns.folder import read_folder, write_folder
 from nearcast.columns.tables import NumberTable, WordTable
 from nearcast.errors import KeywordError, NearcastError
@@ -61,7 +61,7 @@ class Vocabulary:
         given = list(words)
         if given:
             # Not for nothing: the first kernel of a process takes a third of a second to load.
-            for position, problem in self.encode(pa.array(given, pa.string()), grow=True).problems.items():
+            for position, problem in self.encode(string_column(given), grow=True).problems.items():
                 raise KeywordError(f"word {position} of the vocabulary: {problem}")
 
     @property
@@ -76,7 +76,7 @@ class Vocabulary:
 
     def id(self, word: str) -> int | None:
         """The id of one word in any spelling, or None."""
-        found = int(self.encode(pa.array([word], pa.string()), grow=False).ids[0])
+        found = int(self.encode(string_column([word]), grow=False).ids[0])
         return found if found >= 0 else None
 
     def name(self, keyword: int) -> str:
@@ -138,7 +138,7 @@ class Vocabulary:
                 problems[position] = str(error)
                 forms.append(None)
         usable = np.array([form is not None for form in forms], bool)
-        column = pa.array([form for form in forms if form is not None], pa.string())
+        column = string_column([form for form in forms if form is not None])
         ids = np.full(len(forms), ABSENT, np.int32)
         ids[usable] = self._table.add(column) if grow else self._table.find(column)
         ids[ids == ABSENT_NOT_ASCII] = ABSENT

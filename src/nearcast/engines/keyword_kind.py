@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nearcast.columns.arrow import is_string
+from nearcast.columns.arrow import is_string, number_column, string_column
 from nearcast.columns.vocabulary import EncodedKeywords, KeywordNumbers, KeywordSpace, Vocabulary
 from nearcast.errors import KeywordError, SchemaError
 from nearcast.kernels.word_table import ABSENT
@@ -92,4 +92,6 @@ def _mixed(given: str, expected: str) -> str:
 
 
 def _column(keywords: Sequence[Keyword]) -> pa.Array:
-    return pa.array(keywords, pa.int32() if isinstance(keywords[0], int) else pa.string())
+    if isinstance(keywords[0], int):
+        return number_column(np.array(keywords, np.int32))
+    return string_column(cast("Sequence[str]", keywords))

@@ -13,7 +13,7 @@ from nearcast.columns.clauses import ClauseBatch, ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.indexes.base import Matches, Parameters, Stamps, collect
 from nearcast.indexes.buffered import BufferedIndex
-from nearcast.indexes.registry import BOOLEAN_INDEXES
+from nearcast.indexes.registry import KINDS, indexes
 from nearcast.indexes.scan.index import Scan
 from nearcast.kernels.layouts import CANDIDATES, MessageArrays, Output
 
@@ -47,7 +47,7 @@ def test_a_kernel_that_runs_out_of_room_is_called_again_from_where_it_stopped() 
 
 
 def test_names_and_aliases_of_indexes_are_distinct() -> None:
-    names = [name for cls in BOOLEAN_INDEXES for name in (cls.name, *cls.aliases)]
+    names = [name for kind in KINDS for info in indexes(kind).values() for name in (info.name, *info.aliases)]
     assert len(set(names)) == len(names)
 
 
