@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +12,16 @@ from numpy.typing import NDArray
 from nearcast.kernels.word_table import WordColumn
 
 
+class _Borrowed:
+    """Memory of a buffer as NumPy takes it over: writable, and alive as long as any view of it."""
+
+    __slots__ = ("__array_interface__", "_buffer")
+
+    def __init__(self, buffer: pa.Buffer) -> None:
+        self._buffer = buffer
+        self.__array_interface__ = {"version": 3, "shape": (buffer.size,), "typestr": "|u1", "data": (buffer.address, False)}
+
+
 def borrow(buffer: pa.Buffer | None, dtype: Any) -> NDArray[Any]:
     """A buffer as a plain writable array that nobody writes.
 
@@ -20,9 +29,7 @@ def borrow(buffer: pa.Buffer | None, dtype: Any) -> NDArray[Any]:
     """
     if buffer is None or buffer.size == 0:
         return np.empty(0, dtype)
-    raw = (ctypes.c_uint8 * buffer.size).from_address(buffer.address)
-    raw.owner = buffer  # the memory lives as long as any view of it
-    whole = np.frombuffer(raw, np.uint8)
+    whole: NDArray[np.uint8] = np.asarray(_Borrowed(buffer))
     size = np.dtype(dtype).itemsize
     return whole[: len(whole) // size * size].view(dtype)
 

@@ -19,7 +19,6 @@ from nearcast.indexes.frequency_grid.layout import (
     LEVEL_MASK,
     LINES_BITS,
     MAX_LEVEL,
-    MULTIPLE_FIELDS,
     N_LATE,
     RECORD_FIELDS,
     SINGLE_FIELDS,
@@ -66,7 +65,7 @@ def scan_area_list(run, at, area, sides, words, message_words, shift, column, ro
         return NO_ROOM, n_tested
     covering = at + HEADER
     single = covering + n_covering + 4 * n_single
-    records = covering + n_covering + SINGLE_FIELDS * n_single + MULTIPLE_FIELDS * n_multiple
+    records = covering + n_covering + SINGLE_FIELDS * n_single + n_multiple
     for i in range(n_covering + n_single + n_multiple):
         if i < n_covering:
             clause = run[covering + i]

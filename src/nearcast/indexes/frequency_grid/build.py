@@ -15,10 +15,12 @@ from nearcast.indexes.frequency_grid.layout import (
     LINES_MASK,
     MORE_KEYWORDS,
     MULTIPLE,
-    MULTIPLE_FIELDS,
     MULTIPLE_SIZE,
+    N_OTHERS,
     NO_KEYWORD,
+    RECORD_BOX,
     RECORD_FIELDS,
+    RECORD_OTHERS,
     SINGLE,
     SINGLE_FIELDS,
 )
@@ -28,7 +30,8 @@ from nearcast.kernels.compile import inline_kernel, kernel
 _DIGIT = 11
 _FEW = 48
 _CLASS_BITS = 2
-_OTHERS = RECORD_FIELDS - 1
+# A clause and its other keywords, while its owner is at work.
+_NAMED = 1 + N_OTHERS
 
 
 @kernel
@@ -83,33 +86,33 @@ def count_entries(owner_start, order, keyword_start, cells, level, wide, max_lev
 
 
 @inline_kernel
-def others_of(keyword_start, keyword, frequency, owner, clause, record, at):
+def others_of(keyword_start, keyword, frequency, owner, clause, named, at):
     """Write a clause and its keywords besides the owner's, rarest first, and give the signature of the first three.
 
     A signature of fewer keywords names bit 0 for the rest, which every message has.
     """
-    record[at] = clause
+    named[at] = clause
     n_others = 0
     for position in range(keyword_start[clause], keyword_start[clause + 1]):
         word = keyword[position]
         if 1 + word == owner:
             continue
         # Insertion, where the most frequent ones fall out at the end.
-        place = min(n_others, _OTHERS)
-        while place > 0 and frequency[record[at + place]] > frequency[word]:
-            if place < _OTHERS:
-                record[at + place + 1] = record[at + place]
+        place = min(n_others, N_OTHERS)
+        while place > 0 and frequency[named[at + place]] > frequency[word]:
+            if place < N_OTHERS:
+                named[at + place + 1] = named[at + place]
             place -= 1
-        if place < _OTHERS:
-            record[at + place + 1] = word
+        if place < N_OTHERS:
+            named[at + place + 1] = word
         n_others += 1
-    for i in range(n_others, _OTHERS):
-        record[at + i + 1] = NO_KEYWORD
+    for i in range(n_others, N_OTHERS):
+        named[at + i + 1] = NO_KEYWORD
     signature = 0
-    for i in range(min(3, n_others)):
-        signature |= filter_bit(record[at + 1 + i]) << (9 * i)
-    if n_others > _OTHERS:
-        record[at + _OTHERS] = MORE_KEYWORDS
+    for i in range(min(N_OTHERS, n_others)):
+        signature |= filter_bit(named[at + 1 + i]) << (9 * i)
+    if n_others > N_OTHERS:
+        named[at + N_OTHERS] = MORE_KEYWORDS
     return signature
 
 
@@ -146,7 +149,7 @@ def sort_by_key(key, item, n, n_bits, key2, item2, counts):
 
 
 @kernel
-def write_list(run, box, at, key, item, begin, end, clause_box, record, signature):
+def write_list(run, box, at, key, item, begin, end, clause_box, named, signature):
     """Lay out one list from sorted entries; returns the place behind it."""
     n_covering, n_single = 0, 0
     for i in range(begin, end):
@@ -157,22 +160,23 @@ def write_list(run, box, at, key, item, begin, end, clause_box, record, signatur
     run[at], run[at + 1], run[at + 2] = n_covering, n_single, n_multiple
     at += HEADER
     for i in range(n_covering):
-        run[at + i] = record[RECORD_FIELDS * item[begin + i]]
+        run[at + i] = named[_NAMED * item[begin + i]]
     at += n_covering
     for i in range(n_single):
         local = item[begin + n_covering + i]
         for side in range(4):
             box[at + side * n_single + i] = clause_box[4 * local + side]
-        run[at + 4 * n_single + i] = record[RECORD_FIELDS * local]
+        run[at + 4 * n_single + i] = named[_NAMED * local]
     at += SINGLE_FIELDS * n_single
-    records = at + MULTIPLE_FIELDS * n_multiple
+    records = at + n_multiple
     for i in range(n_multiple):
-        local = item[begin + n_covering + n_single + i]
+        local, record = item[begin + n_covering + n_single + i], records + RECORD_FIELDS * i
         run[at + i] = signature[local]
+        run[record] = named[_NAMED * local]
         for side in range(4):
-            box[at + (1 + side) * n_multiple + i] = clause_box[4 * local + side]
-        for field in range(RECORD_FIELDS):
-            run[records + RECORD_FIELDS * i + field] = record[RECORD_FIELDS * local + field]
+            box[record + RECORD_BOX + side] = clause_box[4 * local + side]
+        for other in range(N_OTHERS):
+            run[record + RECORD_OTHERS + other] = named[_NAMED * local + 1 + other]
     return records + RECORD_FIELDS * n_multiple
 
 
@@ -208,7 +212,7 @@ def spread_owner(begin, end, order, cells, clauses, frequency, owner, level, wid
     """
     keyword_start, keyword = clauses.keyword_start, clauses.keyword
     x0, y0, x1, y1 = clauses.x0, clauses.y0, clauses.x1, clauses.y1
-    key, item, clause_box, record, signature = work
+    key, item, clause_box, named, signature = work
     n_entries = 0
     shift = max_level - level
     for i in range(begin, end):
@@ -218,9 +222,9 @@ def spread_owner(begin, end, order, cells, clauses, frequency, owner, level, wid
         is_multiple = keyword_start[clause + 1] - keyword_start[clause] > 1
         kind = MULTIPLE if is_multiple else SINGLE
         if is_multiple:
-            signature[local] = others_of(keyword_start, keyword, frequency, owner, clause, record, RECORD_FIELDS * local)
+            signature[local] = others_of(keyword_start, keyword, frequency, owner, clause, named, _NAMED * local)
         else:
-            record[RECORD_FIELDS * local] = clause
+            named[_NAMED * local] = clause
         if level == 0 or n_cells_at(cells[i], shift) > wide:
             key[n_entries], item[n_entries] = kind, local
             n_entries += 1
@@ -250,10 +254,10 @@ def fill_lists(clauses, owner_start, order, cells, frequency, level, wide, max_l
     most_copies, most_clauses = most
     key, item = np.empty(most_copies, np.int32), np.empty(most_copies, np.int32)
     key2, item2 = np.empty(most_copies, np.int32), np.empty(most_copies, np.int32)
-    clause_box, record = np.empty(4 * most_clauses, np.float32), np.empty(RECORD_FIELDS * most_clauses, np.int32)
+    clause_box, named = np.empty(4 * most_clauses, np.float32), np.empty(_NAMED * most_clauses, np.int32)
     signature = np.empty(most_clauses, np.int32)
     counts = np.empty((1 << _DIGIT) + 1, np.int64)
-    work = (key, item, clause_box, record, signature)
+    work = (key, item, clause_box, named, signature)
     n_found = 0
     for owner in range(owners[0], owners[1]):
         begin, end = owner_start[owner], owner_start[owner + 1]
@@ -281,7 +285,7 @@ def fill_lists(clauses, owner_start, order, cells, frequency, level, wide, max_l
             else:
                 found_key[n_found], found_place[n_found] = list_key(owner, cell - 1), place
                 n_found += 1
-            at = write_list(run, box, at, key, item, first, last, clause_box, record, signature)
+            at = write_list(run, box, at, key, item, first, last, clause_box, named, signature)
             first = last
     return at, n_found
 

@@ -49,7 +49,7 @@ from nearcast.indexes.frequency_grid.withdraw import withdraw_clauses
 from nearcast.kernels.deliveries import flatten_runs
 from nearcast.kernels.layouts import CANDIDATES, NODES, ClauseArrays
 
-BUDGETS = {"small": CopyBudget(1e-4, 2.0), "balanced": CopyBudget(1e-5, 4.0), "fast": CopyBudget(2e-6, 8.0)}
+BUDGETS = {"small": CopyBudget(1e-4, 2.0), "balanced": CopyBudget(1e-5, 4.0), "fast": CopyBudget(5e-6, 8.0)}
 # Late clauses are merged when they are more than this share of what was built, but not before there are some.
 _SHARE = 0.1
 _LEAST_LATE = 1024

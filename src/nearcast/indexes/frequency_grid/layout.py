@@ -6,11 +6,12 @@ A list is one run of int32: three counts, then three parts.
 |---|---|---|
 | covering | clauses of one keyword whose box covers the whole cell: delivered without a test | the clause |
 | single | other clauses of one keyword (or none) | x0, y0, x1, y1, clause |
-| multiple | clauses of several keywords | signature, x0, y0, x1, y1; then a record |
+| multiple | clauses of several keywords | signature; then a record |
 
-A part stands field by field, as vector units read it: all x0, then all y0. Records of multiple entries follow one by one: the
-clause and up to four of its other keywords, rarest first. Sides are float32 in the place of an int32, rounded to the nearest: a
-point strictly inside the rounded box is inside the exact one, and only a point on its border needs a look at the exact one.
+A part stands field by field, as vector units read it: all x0, then all y0. Records of multiple entries follow one by one, since
+few signatures fit: the clause, its box, and up to three of its other keywords, rarest first. Sides are float32 in the place of
+an int32, rounded to the nearest: a point strictly inside the rounded box is inside the exact one, only a point on its border
+needs a look at the exact one.
 """
 
 from __future__ import annotations
@@ -23,9 +24,11 @@ CATCH_ALL = 0  # the owner of clauses without keywords; keyword w is owner 1 + w
 
 HEADER = 3
 SINGLE_FIELDS = 5
-MULTIPLE_FIELDS = 5  # before the records
-RECORD_FIELDS = 5
-MULTIPLE_SIZE = MULTIPLE_FIELDS + RECORD_FIELDS
+N_OTHERS = 3  # keywords in a record, and in a signature
+RECORD_BOX = 1
+RECORD_OTHERS = RECORD_BOX + 4
+RECORD_FIELDS = RECORD_OTHERS + N_OTHERS
+MULTIPLE_SIZE = 1 + RECORD_FIELDS
 COVERING, SINGLE, MULTIPLE = 0, 1, 2
 
 # Keywords in a record: none here, and more than fit.

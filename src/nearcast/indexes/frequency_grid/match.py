@@ -1,7 +1,8 @@
 """Match points, many messages at once: each step asks for the memory of the next ahead of its use.
 
 Steps for a group of messages: doors of their keywords; lists, or slots of the table; slots; entries; records of the clauses
-with several keywords. A message's matches are written one after the other, with a gap for those whose records are on the way.
+with several keywords whose signatures fit. A message's matches are written one after the other, with a gap for those whose
+records are on the way.
 """
 
 from __future__ import annotations
@@ -167,7 +168,7 @@ def match_messages(grid, late, clauses, messages, width, first, n_out, scratch):
     message_start, keyword = lent(messages.keyword_start), lent(messages.keyword)
     mx, my, mx1, my1 = lent(messages.x0), lent(messages.y0), lent(messages.x1), lent(messages.y1)
     x0, y0, x1, y1 = lent(clauses.x0), lent(clauses.y0), lent(clauses.x1), lent(clauses.y1)
-    words = (lent(clauses.keyword_start), lent(clauses.keyword))
+    sides, words = (x0, y0, x1, y1), (lent(clauses.keyword_start), lent(clauses.keyword))
     out, begins, ends, counters = lent(scratch.clause), lent(scratch.begin), lent(scratch.end), scratch.counters
     pending = lent(scratch.pending)
     room = min(out.size, pending.size) - SLACK
@@ -267,7 +268,7 @@ def match_messages(grid, late, clauses, messages, width, first, n_out, scratch):
         if end < 0:
             return group, n_out
         if n_pending > 0:
-            check_pending(run, pending, marks, group, last, words[0], words[1], message_start, keyword, out, ends)
+            check_pending(run, pending, marks, mx, my, group, last, sides, words, message_start, keyword, out, ends)
         for j in range(last - group):
             counters[NODES] += n_lists[2 * j] + n_late[j]
         counters[CANDIDATES] += n_candidates + n_tested

@@ -16,9 +16,10 @@ from nearcast.indexes.frequency_grid.layout import (
     HEADER,
     LINE,
     MORE_KEYWORDS,
-    MULTIPLE_FIELDS,
     NO_KEYWORD,
+    RECORD_BOX,
     RECORD_FIELDS,
+    RECORD_OTHERS,
     SINGLE_FIELDS,
 )
 from nearcast.indexes.frequency_grid.probe import has_clause_keywords
@@ -39,17 +40,17 @@ _BORDER = (1 << LANES) - 1
 
 
 @kernel
-def settle_border(run, clause_at, step, lanes, x0, y0, x1, y1, x, y):
+def settle_border(clauses, at, lanes, x0, y0, x1, y1, x, y):
     """Of the lanes that hold a point with their rounded border, those whose exact box holds it.
 
-    The clause of lane `i` is `run[clause_at + step * i]`.
+    The clause of lane `i` is `clauses[at + i]`.
     """
     unsure = (lanes & _BORDER) & ~(lanes >> LANES)
     kept = lanes & _BORDER
     while unsure != 0:
         lane = lowest_lane(unsure)
         unsure &= unsure - 1
-        clause = run[clause_at + step * lane]
+        clause = clauses[at + lane]
         if not (x0[clause] <= x and x <= x1[clause] and y0[clause] <= y and y <= y1[clause]):
             kept &= ~(1 << lane)
     return kept
@@ -81,7 +82,7 @@ def scan_points(
 ):
     """Write the matches of a group of points: late ones, then those of every list.
 
-    Clauses of several keywords whose signature and box fit go to `pending`, and leave a gap behind their message's matches.
+    Clauses of several keywords whose signature fits go to `pending`, and leave a gap behind their message's matches.
     Returns the new end or NO_ROOM, the end of what is pending, and the clauses tested.
     """
     box = run.view(np.float32)
@@ -115,28 +116,22 @@ def scan_points(
             while True:
                 lanes = box_lanes(box, at + k, n_single, min(LANES, n_single - k), narrow_x, narrow_y)
                 if lanes & _BORDER != lanes >> LANES:
-                    lanes = settle_border(run, at + 4 * n_single + k, 1, lanes, x0, y0, x1, y1, x, y)
+                    lanes = settle_border(run, at + 4 * n_single + k, lanes, x0, y0, x1, y1, x, y)
                 n_out = append_lanes(run, at + 4 * n_single + k, lanes & _BORDER, out, n_out)
                 k += LANES
                 if k >= n_single:
                     break
             at += SINGLE_FIELDS * n_single
-            records = at + MULTIPLE_FIELDS * n_multiple
+            records = at + n_multiple
             for k in range(0, n_multiple, LANES):
-                n = min(LANES, n_multiple - k)
-                fitting = signature_lanes(run, at + k, n, filters, LANES * j)
-                if fitting != 0:
-                    lanes = box_lanes(box, at + n_multiple + k, n_multiple, n, narrow_x, narrow_y)
-                    lanes &= fitting | (fitting << LANES)
-                    if lanes & _BORDER != lanes >> LANES:
-                        lanes = settle_border(run, records + RECORD_FIELDS * k, RECORD_FIELDS, lanes, x0, y0, x1, y1, x, y)
-                    lanes &= _BORDER
-                    while lanes != 0:
-                        pending[n_pending] = records + RECORD_FIELDS * (k + lowest_lane(lanes))
-                        n_pending += 1
-                        lanes &= lanes - 1
-        for i in range(pending_before, n_pending):
-            prefetch(run, pending[i])
+                fitting = signature_lanes(run, at + k, min(LANES, n_multiple - k), filters, LANES * j)
+                while fitting != 0:
+                    record = records + RECORD_FIELDS * (k + lowest_lane(fitting))
+                    prefetch(run, record)
+                    prefetch(run, record + RECORD_FIELDS - 1)
+                    pending[n_pending] = record
+                    n_pending += 1
+                    fitting &= fitting - 1
         end[message] = n_out
         n_out += n_pending - pending_before
         late_end[j] = n_pending
@@ -144,17 +139,34 @@ def scan_points(
 
 
 @kernel
-def check_pending(run, pending, pending_end, first, last, keyword_start, keyword, message_start, message_keyword, out, end):
-    """Add the pending clauses whose keywords a message has to its matches; those of message j end at `pending_end[j]`."""
+def check_pending(run, pending, pending_end, mx, my, first, last, sides, words, message_start, message_keyword, out, end):
+    """Add the pending clauses that a message matches to its matches; those of message j end at `pending_end[j]`."""
+    x0, y0, x1, y1 = sides
+    keyword_start, keyword = words
+    box = run.view(np.float32)
     checked = 0
     for message in range(first, last):
+        x, y = mx[message], my[message]
+        narrow_x, narrow_y = narrow(x), narrow(y)
         to = end[message]
         begin_words, end_words = message_start[message], message_start[message + 1]
         while checked < pending_end[message - first]:
             at = pending[checked]
             checked += 1
+            left, low, right, high = (
+                box[at + RECORD_BOX],
+                box[at + RECORD_BOX + 1],
+                box[at + RECORD_BOX + 2],
+                box[at + RECORD_BOX + 3],
+            )
+            if not ((left <= narrow_x) & (low <= narrow_y) & (narrow_x <= right) & (narrow_y <= high)):
+                continue
+            if not ((left < narrow_x) & (low < narrow_y) & (narrow_x < right) & (narrow_y < high)):
+                clause = run[at]
+                if not (x0[clause] <= x and x <= x1[clause] and y0[clause] <= y and y <= y1[clause]):
+                    continue
             has_all = True
-            for field in range(1, RECORD_FIELDS):
+            for field in range(RECORD_OTHERS, RECORD_FIELDS):
                 wanted = run[at + field]
                 if wanted == NO_KEYWORD:
                     break
@@ -224,7 +236,7 @@ def scan_late(
                 fitting = signature_lanes(block, entry + 4 * BLOCK_ROOM, n, filters, LANES * j)
                 lanes &= fitting | (fitting << LANES)
                 if lanes & _BORDER != lanes >> LANES:
-                    lanes = settle_border(block, entry + 5 * BLOCK_ROOM, 1, lanes, x0, y0, x1, y1, x, y)
+                    lanes = settle_border(block, entry + 5 * BLOCK_ROOM, lanes, x0, y0, x1, y1, x, y)
                 lanes &= _BORDER
                 while lanes != 0:
                     lane = lowest_lane(lanes)

@@ -11,7 +11,6 @@ from nearcast.indexes.frequency_grid.layout import (
     LEVEL_MASK,
     LINES_BITS,
     MAX_LEVEL,
-    MULTIPLE_FIELDS,
     MULTIPLE_SIZE,
     RECORD_FIELDS,
     SINGLE_FIELDS,
@@ -38,7 +37,7 @@ def remove_from_list(run, at, clause):
     covering = at + HEADER
     single = covering + n_covering
     multiple = single + SINGLE_FIELDS * n_single
-    records = multiple + MULTIPLE_FIELDS * n_multiple
+    records = multiple + n_multiple
     end = multiple + MULTIPLE_SIZE * n_multiple
     for i in range(n_covering):
         if run[covering + i] == clause:
@@ -56,9 +55,7 @@ def remove_from_list(run, at, clause):
     for i in range(n_multiple):
         if run[records + RECORD_FIELDS * i] == clause:
             run[at + 2] = n_multiple - 1
-            source, to = multiple, multiple
-            for _ in range(MULTIPLE_FIELDS):
-                source, to = close_gap(run, source, n_multiple, i, 1, to)
+            source, to = close_gap(run, multiple, n_multiple, i, 1, multiple)
             close_gap(run, source, end - source, RECORD_FIELDS * i, RECORD_FIELDS, to)
             return True
     return False
