@@ -141,7 +141,7 @@ def _merges_beside(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("_merges_beside")
 def test_a_merge_runs_beside_readers_and_loses_nothing() -> None:
     matcher, scanned = nc.Matcher(space="plane"), nc.Matcher("scan", "plane")
-    given = messages(40)
+    given = messages(8 if IS_SLOW else 40)
     stop, problems = threading.Event(), []
 
     def read() -> None:

@@ -152,7 +152,7 @@ def test_only_keywords_worth_it_are_divided() -> None:
 
 
 def test_less_memory_means_fewer_copies() -> None:
-    rows = [([k % 3], (x, y, x + 0.1, y + 0.1)) for k, (x, y) in enumerate(np.random.default_rng(2).random((3000, 2)).tolist())]
+    rows = [([k % 3], (x, y, x + 0.1, y + 0.1)) for k, (x, y) in enumerate(np.random.default_rng(2).random((1000, 2)).tolist())]
     store = filed(rows)
     copies = [built(store, FrequencyGridParameters(memory)).stats()["copies"] for memory in BUDGETS]
     assert copies[0] < copies[1] < copies[2]
