@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -85,10 +86,32 @@ def string_column(texts: Sequence[str]) -> pa.Array:
     return pa.StringArray.from_buffers(len(texts), pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded)))
 
 
+# Columns up to this long are written to memory of columns that are gone, of which so many of each size wait.
+_LONGEST_KEPT = 1 << 20
+_MOST_WAITING = 4
+_SHORTEST_KEPT = 1 << 10
+_waiting: dict[int, list[NDArray[np.int64]]] = {}
+
+
 def number_room(n: int) -> tuple[NDArray[np.int64], pa.Array]:
     """An array of int64 to be filled, and the column that shares its memory.
 
-    From the pool of Arrow, which keeps what is given back: fresh pages cost more than what is written to them.
+    Memory is used again when the column is gone, unless it is large: fresh pages cost more than what is written to them.
     """
-    buffer = pa.allocate_buffer(8 * n)
-    return borrow(buffer, np.int64), pa.Array.from_buffers(pa.int64(), n, [None, buffer])
+    if n > _LONGEST_KEPT:
+        values = np.empty(n, np.int64)
+        return values, number_column(values)
+    size = 1 << (max(n, _SHORTEST_KEPT) - 1).bit_length()
+    waiting = _waiting.setdefault(size, [])
+    try:
+        block = waiting.pop()
+    except IndexError:
+        block = np.empty(size, np.int64)
+    values = block[:n]
+    weakref.finalize(values, _give_back, waiting, block).atexit = False
+    return values, number_column(values)
+
+
+def _give_back(waiting: list[NDArray[np.int64]], block: NDArray[np.int64]) -> None:
+    if len(waiting) < _MOST_WAITING:
+        waiting.append(block)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.columns.growing import GrowingArray
+from nearcast.kernels.changes import fill_spans
 from nearcast.kernels.checks import PLAIN, CheckArrays
 from nearcast.kernels.layouts import ClauseArrays
 from nearcast.kernels.shapes import NO_SHAPE
@@ -157,10 +158,8 @@ class ClauseStore:
 
     def spans(self, owners: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """The first clause of each subscription and how many follow it; 0 of those that are not subscribed (or negative)."""
-        first, count = np.zeros(len(owners), np.int32), np.zeros(len(owners), np.int32)
-        is_known = (owners >= 0) & (owners < self._n_clauses.n)
-        first[is_known] = self._first_clause.used[owners[is_known]]
-        count[is_known] = self._n_clauses.used[owners[is_known]]
+        first, count = np.empty(len(owners), np.int32), np.empty(len(owners), np.int32)
+        fill_spans(self._first_clause.used, self._n_clauses.used, owners, first, count)
         return first, count
 
     def slots_of(self, owner: int) -> range:

@@ -19,6 +19,8 @@ from nearcast.kernels.layouts import MessageArrays
 from nearcast.kernels.live_messages import LiveArrays
 
 _FIRST_ROOM = 16
+# What has a value for every slot.
+_BY_SLOT = tuple(name for name in LiveArrays._fields if name not in ("keyword", "alive_bits"))
 
 
 class LiveMessages:
@@ -98,7 +100,7 @@ class LiveMessages:
         )
         own.x0[slots], own.y0[slots], own.x1[slots], own.y1[slots] = given.x0, given.y0, given.x1, given.y1
         own.expires[slots] = expires
-        own.is_alive[slots] = 1
+        kernels.mark_alive(own.is_alive, own.alive_bits, slots, 1)
         self.n_alive += len(slots)
         self._ids.enter(ids, slots)
         self._note_mortal(slots[np.isfinite(expires)])
@@ -127,7 +129,7 @@ class LiveMessages:
         )
         gone = out[:n_out]
         if n_out:
-            self._arrays.is_alive[gone] = 0
+            kernels.mark_alive(self._arrays.is_alive, self._arrays.alive_bits, gone, 0)
             self._ids.drop(gone)
             self.n_alive -= len(gone)
             self._dead.extend(gone)
@@ -161,10 +163,8 @@ class LiveMessages:
         new = np.arange(self._n_slots, self._n_slots + n - n_again, dtype=np.int32)
         self._n_slots += len(new)
         if self._n_slots > len(self._arrays.is_alive):
-            longer = {
-                name: _longer(getattr(self._arrays, name), self._n_slots) for name in LiveArrays._fields if name != "keyword"
-            }
-            self._arrays = self._arrays._replace(**longer)
+            longer = {name: _longer(getattr(self._arrays, name), self._n_slots) for name in _BY_SLOT}
+            self._arrays = self._arrays._replace(**longer, alive_bits=_packed(longer["is_alive"]))
             self._ids.widen(len(self._arrays.is_alive))
         return np.concatenate([again, new])
 
@@ -172,7 +172,7 @@ class LiveMessages:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Everything but the clock; the slots of the dead are kept as they are."""
-        used = {name: getattr(self._arrays, name)[: self._n_slots] for name in LiveArrays._fields if name != "keyword"}
+        used = {name: getattr(self._arrays, name)[: self._n_slots] for name in _BY_SLOT}
         return {
             **used,
             "keyword": self._arrays.keyword[: int(self._n_words[0])],
@@ -190,7 +190,8 @@ class LiveMessages:
         store = cls()
         store.now = now
         # Copied: the clock changes many of them before long.
-        store._arrays = LiveArrays(**{name: np.array(arrays[name]) for name in LiveArrays._fields})
+        own = {name: np.array(arrays[name]) for name in (*_BY_SLOT, "keyword")}
+        store._arrays = LiveArrays(**own, alive_bits=_packed(own["is_alive"]))
         store._n_slots = len(store._arrays.is_alive)
         store._ids = LiveIds.from_arrays(kind, arrays)
         for name in ("queue", "heap", "free", "dead"):
@@ -208,7 +209,12 @@ class LiveMessages:
 
 def _empty() -> LiveArrays:
     none, whole = np.zeros(0), np.zeros(0, np.int32)
-    return LiveArrays(np.zeros(0, np.int64), whole, whole, none, none, none, none, none, np.zeros(0, np.uint8))
+    flags = np.zeros(0, np.uint8)
+    return LiveArrays(np.zeros(0, np.int64), whole, whole, none, none, none, none, none, flags, flags)
+
+
+def _packed(is_alive: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    return np.packbits(is_alive, bitorder="little")
 
 
 def _longer(array: NDArray[Any], n: int) -> NDArray[Any]:

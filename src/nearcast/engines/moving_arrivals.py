@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.engines.moving_changes import NO_PAIRS, Changes, Pairs, cancelled
+from nearcast.engines.moving_changes import NO_PAIRS, Changes, Grouped, Pairs, cancelled
 from nearcast.engines.moving_messages import TimedMessages
 from nearcast.engines.moving_state import MovingState
 from nearcast.kernels.live_ids import ABSENT
@@ -25,8 +25,9 @@ def arrive(state: MovingState, read: TimedMessages) -> tuple[Changes, int]:
     if len(read.batch) == 0:
         return Changes(left, NO_PAIRS), len(gone)
     slots = messages.add(read.ids, read.batch, read.expires)
-    matches = state.index.arrive(state.clauses, messages, slots, read.batch)
-    changes = Changes(left, state.matched(matches, slots, read.batch))
+    if isinstance(left, Grouped):
+        left = left.kept()
+    changes = Changes(left, state.arrived(slots, read.batch))
     old = messages.ids.find_among(read.ids, gone)
     is_again = old != ABSENT
     if is_again.any():
@@ -34,13 +35,12 @@ def arrive(state: MovingState, read: TimedMessages) -> tuple[Changes, int]:
     return changes, len(gone)
 
 
-def expire(state: MovingState, now: float) -> tuple[NDArray[np.int32], Pairs]:
+def expire(state: MovingState, now: float) -> tuple[NDArray[np.int32], Pairs | Grouped]:
     """End what is due; returns its slots and the results it leaves."""
     gone = state.messages.due(now)
     if len(gone) == 0 or state.clauses.n_alive == 0:
         return gone, NO_PAIRS
-    batch = state.messages.batch(gone, state.keywords.n)
-    return gone, state.matched(state.index.match(state.clauses, batch), gone, batch)
+    return gone, state.ended(gone)
 
 
 def _reject_living(state: MovingState, read: TimedMessages) -> None:

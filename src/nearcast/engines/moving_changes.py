@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from nearcast.columns.arrow import number_column, number_room
 from nearcast.columns.identifiers import Identifiers
 from nearcast.columns.live_messages import LiveMessages
-from nearcast.kernels.changes import look_up_ids
+from nearcast.indexes.moving_base import Groups
+from nearcast.kernels.changes import fill_group_ids, look_up_ids
+from nearcast.kernels.deliveries import fill_ids, fill_message_ids, fill_owners
 from nearcast.model.delivery import Change
 
 _SHIFT = np.int64(32)
@@ -27,52 +30,84 @@ class Pairs(NamedTuple):
         """A pair as one number."""
         return (self.number.astype(np.int64) << _SHIFT) | self.message.astype(np.int64)
 
+    @property
+    def n(self) -> int:
+        return len(self.number)
+
+    def pairs(self) -> Pairs:
+        return self
+
+    def fill_ids(self, ids: Identifiers, messages: LiveMessages, number: NDArray[np.int64], message: NDArray[np.int64]) -> None:
+        """Write the ids, which are int64, of each pair."""
+        look_up_ids(ids.numbers, self.number, number)
+        look_up_ids(messages.ids.numbers, self.message, message)
+
+
+class Grouped(NamedTuple):
+    """The same, as an index found them: `of` are messages and members clauses, or the other way round.
+
+    An empty `owner` says that every clause is the number of its subscription.
+    """
+
+    groups: Groups
+    is_by_message: bool
+    owner: NDArray[np.int32]
+
+    @property
+    def n(self) -> int:
+        return self.groups.n_pairs
+
+    def pairs(self) -> Pairs:
+        of, member, begin, end = self.groups
+        member_of_pair = np.empty(self.n, np.int32)
+        fill_owners(member, begin, end, self.owner if self.is_by_message else self.owner[:0], member_of_pair)
+        of_pair = np.repeat(of if self.is_by_message else self._numbers(of), end - begin)
+        return Pairs(member_of_pair, of_pair) if self.is_by_message else Pairs(of_pair, member_of_pair)
+
+    def kept(self) -> Grouped:
+        """In memory of its own."""
+        member = self.groups.member[: int(self.groups.end.max(initial=0))].copy()
+        return self._replace(groups=self.groups._replace(member=member))
+
+    def fill_ids(self, ids: Identifiers, messages: LiveMessages, number: NDArray[np.int64], message: NDArray[np.int64]) -> None:
+        """Write the ids, which are int64, of each pair."""
+        of, member, begin, end = self.groups
+        if not self.is_by_message:
+            fill_group_ids(self._numbers(of), member, begin, end, ids.numbers, messages.ids.numbers, 0, number, message)
+        elif len(self.owner):
+            fill_message_ids(begin, end, of, messages.ids.numbers, message)
+            fill_ids(member, begin, end, self.owner, *ids.numbering(), number)
+        else:
+            fill_group_ids(of, member, begin, end, messages.ids.numbers, *ids.numbering(), message, number)
+
+    def _numbers(self, clause: NDArray[np.int32]) -> NDArray[np.int32]:
+        return self.owner[clause] if len(self.owner) else clause
+
 
 class Changes(NamedTuple):
     """Pairs that are no more, and new ones."""
 
-    left: Pairs
-    entered: Pairs
+    left: Pairs | Grouped
+    entered: Pairs | Grouped
 
     def __len__(self) -> int:
-        return len(self.left.number) + len(self.entered.number)
+        return self.left.n + self.entered.n
 
     def to_table(self, ids: Identifiers, messages: LiveMessages) -> pa.Table:
         """subscription_id, message_id, change."""
-        n_left = len(self.left.number)
-        change = np.ones(len(self), np.int8)
+        n_left, n = self.left.n, len(self)
+        change = np.ones(n, np.int8)
         change[:n_left] = -1
-        return pa.table(
-            {
-                "subscription_id": _ids_of(self.left.number, self.entered.number, ids.take, _numbers_of(ids)),
-                "message_id": _ids_of(
-                    self.left.message,
-                    self.entered.message,
-                    messages.ids.take,
-                    messages.ids.numbers if messages.ids.kind == "int" else None,
-                ),
-                "change": pa.array(change),
-            }
-        )
-
-
-def _numbers_of(ids: Identifiers) -> NDArray[np.int64] | None:
-    return ids.numbers if ids.kind == "int" else None
-
-
-def _ids_of(
-    left: NDArray[np.int32],
-    entered: NDArray[np.int32],
-    take: Callable[[NDArray[np.int32]], pa.Array],
-    numbers: NDArray[np.int64] | None,
-) -> pa.Array:
-    """The ids at these places, one side after the other; numbers straight into the column."""
-    if numbers is None:
-        return take(np.concatenate([left, entered]))
-    column = np.empty(len(left) + len(entered), np.int64)
-    look_up_ids(numbers, left, column[: len(left)])
-    look_up_ids(numbers, entered, column[len(left) :])
-    return pa.array(column)
+        if ids.kind == "string" or messages.ids.kind == "string":
+            left, entered = self.left.pairs(), self.entered.pairs()
+            concerned = ids.take(np.concatenate([left.number, entered.number]))
+            sent = messages.ids.take(np.concatenate([left.message, entered.message]))
+        else:
+            number, concerned = number_room(n)
+            message, sent = number_room(n)
+            self.left.fill_ids(ids, messages, number[:n_left], message[:n_left])
+            self.entered.fill_ids(ids, messages, number[n_left:], message[n_left:])
+        return pa.table({"subscription_id": concerned, "message_id": sent, "change": number_column(change)})
 
 
 NO_PAIRS = Pairs(np.empty(0, np.int32), np.empty(0, np.int32))
@@ -88,7 +123,7 @@ def joined(parts: Sequence[Changes]) -> Changes:
     """Changes of different subscriptions, together."""
     sides = [
         Pairs(np.concatenate([p.number for p in side]), np.concatenate([p.message for p in side]))
-        for side in ([part.left for part in parts], [part.entered for part in parts])
+        for side in ([part.left.pairs() for part in parts], [part.entered.pairs() for part in parts])
     ]
     return Changes(*sides)
 
@@ -97,10 +132,10 @@ def cancelled(changes: Changes, slots: NDArray[np.int32], old: NDArray[np.int32]
     """Without pairs that leave and enter again, because an id was used again: that of `old[i]` by the message at `slots[i]`."""
     renamed = np.arange(n_slots, dtype=np.int32)
     renamed[slots] = old
-    left, entered = changes.left.keys(), Pairs(changes.entered.number, renamed[changes.entered.message]).keys()
+    was, is_now = changes.left.pairs(), changes.entered.pairs()
+    left, entered = was.keys(), Pairs(is_now.number, renamed[is_now.message]).keys()
     stays = np.intersect1d(left, entered)
-    is_left, is_entered = ~np.isin(left, stays), ~np.isin(entered, stays)
-    return Changes(_taken(changes.left, is_left), _taken(changes.entered, is_entered))
+    return Changes(_taken(was, ~np.isin(left, stays)), _taken(is_now, ~np.isin(entered, stays)))
 
 
 def change_objects(table: pa.Table) -> list[Change]:

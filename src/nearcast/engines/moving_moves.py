@@ -30,8 +30,7 @@ def move(state: MovingState, read: ReadMoves) -> Changes:
 def _move_boxes(state: MovingState, slots: np.ndarray, to: Boxes) -> Changes:
     if len(slots) == 0:
         return Changes(NO_PAIRS, NO_PAIRS)
-    moved = state.index.move(state.clauses, state.messages, slots, to)
-    return Changes(state.found(moved.left), state.found(moved.entered))
+    return state.moved(slots, to)
 
 
 def _reshape(state: MovingState, moves: list[tuple[int, Region]]) -> Changes:

@@ -15,10 +15,10 @@ from nearcast.columns.shapes import ShapeStore
 from nearcast.engines.border import Border
 from nearcast.engines.compacting import Filed, compacted, wants_compacting
 from nearcast.engines.keyword_kind import KeywordKind
-from nearcast.engines.moving_changes import NO_PAIRS, Pairs
+from nearcast.engines.moving_changes import NO_PAIRS, Changes, Grouped, Pairs
 from nearcast.engines.verify import Verifier
 from nearcast.indexes.base import Matches
-from nearcast.indexes.moving_base import Found, MovingIndex, nowhere
+from nearcast.indexes.moving_base import Boxes, Found, MessageGroups, MovingIndex, nowhere
 from nearcast.model.analysis import Analysis
 from nearcast.model.delivery import MatchReport
 from nearcast.model.spaces import Space
@@ -68,13 +68,41 @@ class MovingState:
         return self.matched(matches, slots, self.messages.batch(slots, self.keywords.n))
 
     def matched(self, matches: Matches, slots: NDArray[np.int32], batch: MessageBatch) -> Pairs:
-        """As `found`; message m of the matches is message m of the batch, at `slots[m]`."""
-        if not self.clauses.has_checks:
-            self._count(matches.nodes_visited, matches.candidates)
-            return Pairs(self._numbers_of(matches.clause), slots[matches.message])
+        """As `found`, where there are checks; message m of the matches is message m of the batch, at `slots[m]`."""
         self._count(matches.nodes_visited, matches.candidates)
         message, number = self.verifier.deliveries(matches, self.clauses, self.shapes, batch)
         return Pairs(number, slots[message])
+
+    def arrived(self, slots: NDArray[np.int32], batch: MessageBatch) -> Pairs | Grouped:
+        """File messages; what they match."""
+        if self.clauses.has_checks:
+            return self.matched(self.index.arrive(self.clauses, self.messages, slots, batch), slots, batch)
+        return self._grouped(self.index.arrive_groups(self.clauses, self.messages, slots, batch))
+
+    def ended(self, slots: NDArray[np.int32]) -> Pairs | Grouped:
+        """What messages that died match."""
+        batch = self.messages.batch(slots, self.keywords.n)
+        if self.clauses.has_checks:
+            return self.matched(self.index.match(self.clauses, batch), slots, batch)
+        return self._grouped(self.index.match_groups(self.clauses, batch, slots))
+
+    def moved(self, slots: NDArray[np.int32], to: Boxes) -> Changes:
+        """Give clauses new boxes; what that changes."""
+        if self.clauses.has_checks:
+            moved = self.index.move(self.clauses, self.messages, slots, to)
+            return Changes(self.found(moved.left), self.found(moved.entered))
+        left, entered, nodes, candidates = self.index.move_groups(self.clauses, self.messages, slots, to)
+        self._count(nodes, candidates)
+        owner = self._owner()
+        return Changes(Grouped(left, False, owner), Grouped(entered, False, owner))
+
+    def _grouped(self, found: MessageGroups) -> Grouped:
+        self._count(found.nodes_visited, found.candidates)
+        return Grouped(found.groups, True, self._owner())
+
+    def _owner(self) -> NDArray[np.int32]:
+        owner = self.clauses.checks().owner
+        return owner[:0] if self.clauses.is_own_number else owner
 
     def _numbers_of(self, clause: NDArray[np.int32]) -> NDArray[np.int32]:
         return clause if self.clauses.is_own_number else self.clauses.checks().owner[clause]

@@ -61,14 +61,16 @@ class SilentSubscribers:
         ids = state.ids.take(numbers).to_pylist()
         self.traffic.contacts += len(ids)
         self._safe.cancel(state, numbers)
-        return move(state, read_moves(self._positions(ids), state.ids, state.clauses, state.space))
+        # As pairs: what follows may search the index again.
+        return joined([move(state, read_moves(self._positions(ids), state.ids, state.clauses, state.space))])
 
 
 def together(first: Changes, then: Changes) -> Changes:
     """Two changes one after the other as one: what comes and goes is left out."""
     both = joined([first, then])
-    left, entered = both.left.keys(), both.entered.keys()
-    return Changes(_without(both.left, left, entered), _without(both.entered, entered, left))
+    left, entered = both.left.pairs(), both.entered.pairs()
+    was, is_now = left.keys(), entered.keys()
+    return Changes(_without(left, was, is_now), _without(entered, is_now, was))
 
 
 def _without(pairs: Pairs, keys: NDArray[np.int64], others: NDArray[np.int64]) -> Pairs:

@@ -27,6 +27,8 @@ def seconds_column(table: pa.Table, name: str) -> NDArray[np.float64]:
         column = column.cast(pa.float64())
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
         raise SchemaError(f"column {name!r} is of type {kind}; expected int64 or float64 (seconds since 1970) or a timestamp")
-    is_null = np.asarray(column.is_null())
     seconds: NDArray[Any] = numbers(column, np.float64) / scale
-    return np.where(is_null, np.nan, np.where(np.isnan(seconds), np.inf, seconds))
+    seconds[np.isnan(seconds)] = np.inf
+    if column.null_count:
+        seconds[np.asarray(column.is_null())] = np.nan
+    return seconds

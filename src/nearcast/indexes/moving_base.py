@@ -50,6 +50,39 @@ class Differences(NamedTuple):
     entered: Found
 
 
+class Groups(NamedTuple):
+    """Pairs kept group by group: `of[i]` with each of `member[begin[i]:end[i]]`.
+
+    `member` may be memory that the next call in the same thread writes to again.
+    """
+
+    of: NDArray[np.int32]
+    member: NDArray[np.int32]
+    begin: NDArray[np.int64]
+    end: NDArray[np.int64]
+
+    @property
+    def n_pairs(self) -> int:
+        return int((self.end - self.begin).sum())
+
+
+class MessageGroups(NamedTuple):
+    """The clauses of each message, by its slot, and the work it took."""
+
+    groups: Groups
+    nodes_visited: int
+    candidates: int
+
+
+class MoveGroups(NamedTuple):
+    """The messages that leave and that enter each clause, and the work it took."""
+
+    left: Groups
+    entered: Groups
+    nodes_visited: int
+    candidates: int
+
+
 class MovingIndex(ABC):
     """File clauses and messages, move clauses, look for messages.
 
@@ -95,6 +128,16 @@ class MovingIndex(ABC):
         self.store(clauses, messages, slots)
         return self.match(clauses, batch)
 
+    def match_groups(self, clauses: ClauseStore, batch: MessageBatch, slots: NDArray[np.int32]) -> MessageGroups:
+        """As `match`, message by message; message m of the batch is at `slots[m]`."""
+        return _by_message(self.match(clauses, batch), slots)
+
+    def arrive_groups(
+        self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], batch: MessageBatch
+    ) -> MessageGroups:
+        """As `arrive`, message by message."""
+        return _by_message(self.arrive(clauses, messages, slots, batch), slots)
+
     @abstractmethod
     def look(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], besides: Boxes) -> Found:
         """The living messages that match each of these filed clauses and do not meet the box of the same place in `besides`."""
@@ -109,6 +152,12 @@ class MovingIndex(ABC):
         left = self.look(clauses, messages, slots, to)
         self.refile(clauses, messages, slots, to)
         return Differences(left, self.look(clauses, messages, slots, before))
+
+    def move_groups(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], to: Boxes) -> MoveGroups:
+        """As `move`, in groups."""
+        left, entered = self.move(clauses, messages, slots, to)
+        nodes, candidates = left.nodes_visited + entered.nodes_visited, left.candidates + entered.candidates
+        return MoveGroups(_each_alone(left), _each_alone(entered), nodes, candidates)
 
     def look_around(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], boxes: Boxes) -> Found:
         """The living messages with the keywords of each of these (distinct, filed) clauses that meet the box given for it."""
@@ -158,6 +207,17 @@ class MovingIndex(ABC):
     def facts(self) -> dict[str, Any]:
         """Name and parameters, as saved beside the arrays."""
         return {"name": self.name, "parameters": asdict(self.parameters)}
+
+
+def _by_message(matches: Matches, slots: NDArray[np.int32]) -> MessageGroups:
+    end = np.cumsum(np.bincount(matches.message, minlength=len(slots)))
+    begin = np.concatenate([[0], end[:-1]])
+    return MessageGroups(Groups(slots, matches.clause, begin, end), matches.nodes_visited, matches.candidates)
+
+
+def _each_alone(found: Found) -> Groups:
+    places = np.arange(len(found.clause) + 1)
+    return Groups(found.clause, found.message, places[:-1], places[1:])
 
 
 def write_boxes(clauses: ClauseStore, slots: NDArray[np.int32], to: Boxes) -> None:

@@ -27,6 +27,7 @@ class LiveArrays(NamedTuple):
     y1: np.ndarray  # float64[capacity]
     expires: np.ndarray  # float64[capacity]; inf = never
     is_alive: np.ndarray  # uint8[capacity]
+    alive_bits: np.ndarray  # uint8[(capacity + 7) // 8]: the same, eight to a byte
 
 
 class PairOutput(NamedTuple):
@@ -35,6 +36,22 @@ class PairOutput(NamedTuple):
     clause: np.ndarray  # int32[room]
     message: np.ndarray  # int32[room]
     counters: np.ndarray  # int64[2], at NODES and CANDIDATES
+
+
+@kernel
+def mark_alive(is_alive, alive_bits, slots, alive):
+    """Note that the messages at these slots live (1), or do not (0)."""
+    for i in range(slots.size):
+        slot = slots[i]
+        is_alive[slot] = alive
+        bit = 1 << (slot & 7)
+        alive_bits[slot >> 3] = (alive_bits[slot >> 3] & (255 - bit)) | (alive * bit)
+
+
+@inline_kernel
+def lives(alive_bits, slot):
+    """1 if the message at a slot lives, else 0."""
+    return np.int64((alive_bits[slot >> 3] >> (slot & 7)) & 1)
 
 
 @kernel

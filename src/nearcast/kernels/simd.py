@@ -280,17 +280,21 @@ def _masked(builder, bits, mask):
     return builder.and_(bits, ir.Constant(_I64, mask))
 
 
-@_declare(types.int64, None, types.int64, types.float32, types.float32)
+@_declare(types.int64, None, types.int64, types.int64, types.int64)
 def _fast_four_boxes(builder, box, at, x, y):
-    sides = _load(builder, box, at, _FLOATS)
-    point = ir.Constant(_FLOATS, ir.Undefined)
-    for i, value in enumerate((x, y, builder.fneg(x), builder.fneg(y))):
-        for lane in range(4 * i, 4 * i + 4):
-            point = builder.insert_element(point, value, ir.Constant(_I32, lane))
+    shorts = ir.VectorType(_I16, LANES)
+    sides = builder.bitcast(_load(builder, box, at, _HALF), shorts)
+    corner = builder.trunc(builder.or_(x, builder.shl(y, ir.Constant(_I64, 16))), _I32)
+    one = builder.insert_element(ir.Constant(_HALF, ir.Undefined), corner, ir.Constant(_I32, 0))
+    # The same four times, then four times turned around.
+    corners = builder.shuffle_vector(one, ir.Constant(_HALF, ir.Undefined), ir.Constant(_HALF, [0] * 8))
+    point = builder.bitcast(builder.xor(corners, ir.Constant(_HALF, [0] * 4 + [-1] * 4)), shorts)
     answers = []
     for operation in ("<=", "<"):
-        bits = _bits(builder, builder.fcmp_ordered(operation, sides, point))
-        answers.append(_masked(builder, _both(builder, _both(builder, bits, 8), 4), 15))
+        halves = builder.sext(builder.icmp_unsigned(operation, sides, point), shorts)
+        is_below = builder.icmp_signed("==", builder.bitcast(halves, _HALF), ir.Constant(_HALF, [-1] * 8))
+        bits = builder.zext(builder.bitcast(is_below, ir.IntType(8)), _I64)
+        answers.append(_masked(builder, _both(builder, bits, 4), 15))
     return builder.or_(answers[0], builder.shl(answers[1], ir.Constant(_I64, 4)))
 
 

@@ -100,14 +100,16 @@ def append_lanes(source: Any, at: int, lanes: int, target: Any, to: int) -> int:
     return to
 
 
-def four_boxes(box: Any, at: int, x: Any, y: Any) -> int:
+def four_boxes(box: Any, at: int, x: int, y: int) -> int:
     """Which of four boxes hold the point: bits 0 to 3 with the border, bits 4 to 7 without it.
 
-    Box `i` has x0 at `at + i`, y0 at `at + 4 + i`, then x1 and y1 with their signs turned. What holds nan holds nothing.
+    Coordinates have 16 bits, those of the point are below 65535. The int at `at + i` has x0 of box `i` below y0, that at
+    `at + 4 + i` x1 below y1, both turned around (65535 - x1). A box of ones holds nothing.
     """
     lanes = 0
     for i in range(4):
-        x0, y0, x1, y1 = box[at + i], box[at + 4 + i], -box[at + 8 + i], -box[at + 12 + i]
+        low, high = int(box[at + i]), ~int(box[at + 4 + i])
+        x0, y0, x1, y1 = low & 65535, (low >> 16) & 65535, high & 65535, (high >> 16) & 65535
         if x0 <= x and y0 <= y and x <= x1 and y <= y1:
             lanes |= 1 << i
             if x0 < x and y0 < y and x < x1 and y < y1:

@@ -94,8 +94,11 @@ def check_fours(n_trials: int) -> None:
         box = rng.integers(0, 4, 20).astype(np.float32)
         box[10:] *= -1
         box[rng.integers(0, 20, 2)] = np.float32(np.nan)
-        x, y = np.float32(rng.integers(0, 4)), np.float32(rng.integers(0, 4))
-        assert _four_boxes(box, 2, x, y) == simd_plain.four_boxes(box, 2, x, y)
+        sides = rng.choice([1, 2, 3, 65533, 65534], (2, 6)) | (rng.choice([1, 2, 3, 65533, 65534], (2, 6)) << 16)
+        corners = np.concatenate([sides[0, :6], ~sides[1, :4], [-1, -1]]).astype(np.uint32).astype(np.int32)
+        point = rng.choice([1, 2, 3, 65533, 65534], 2).tolist()
+        for at in range(4):
+            assert _four_boxes(corners, at, *point) == simd_plain.four_boxes(corners, at, *point)
         signature = rng.integers(0, 1 << 28, 9).astype(np.int32)
         filters = (rng.integers(-(1 << 31), 1 << 31, 40) | rng.integers(-(1 << 31), 1 << 31, 40)).astype(np.int32)
         assert _four_signatures(signature, 3, filters, 5) == simd_plain.four_signatures(signature, 3, filters, 5)

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearcast.indexes.frequency_grid.keys import home_slot, narrow
-from nearcast.indexes.moving_grid.keys import fine_column, list_key, mask_bit, rarest_owner, signature_of, size_class
+from nearcast.indexes.frequency_grid.keys import home_slot
+from nearcast.indexes.moving_grid.keys import (
+    fine_column,
+    fine_place,
+    list_key,
+    mask_bit,
+    packed_corner,
+    place_in_cell,
+    rarest_owner,
+    signature_of,
+    size_class,
+)
 from nearcast.indexes.moving_grid.layout import (
     ALL_CLASSES,
     CLAUSE_BLOCK,
     CLAUSES,
     COUNT_SHIFT,
+    FINE,
     LEVEL_BITS,
     LEVEL_MASK,
     MASK,
@@ -20,6 +31,7 @@ from nearcast.indexes.moving_grid.layout import (
     N_FILED,
     N_OTHERS,
     N_OUTSIDE,
+    NEEDS_WORDS,
     NO_KEYWORD,
     NO_ROOM,
     ONE_ENTRY,
@@ -59,13 +71,15 @@ def write_records(keyword_start, keyword, frequency, own_bit, slots, record):
         at = RECORD * np.int64(clause)
         record[at + OWNER] = owner
         record[at + SIGNATURE] = signature_of(keyword_start, keyword, owner, clause)
-        mask, n_others = 0, 0
+        mask, n_others = np.int64(0), 0
         for field in range(N_OTHERS):
             record[at + OTHERS + field] = NO_KEYWORD
         for word in range(keyword_start[clause], keyword_start[clause + 1]):
             if 1 + keyword[word] == owner:
                 continue
             mask |= mask_bit(own_bit, keyword[word])
+            if keyword[word] >= own_bit.size or own_bit[keyword[word]] == 0:
+                mask |= NEEDS_WORDS
             if n_others < N_OTHERS:
                 record[at + OTHERS + n_others] = keyword[word]
             else:
@@ -75,9 +89,14 @@ def write_records(keyword_start, keyword, frequency, own_bit, slots, record):
 
 
 @inline_kernel
-def write_entry(pool, box, at, x0, y0, x1, y1):
-    """The coordinates of the clause that stands at `at`."""
-    box[at], box[at + 4], box[at + 8], box[at + 12] = narrow(x0), narrow(y0), -narrow(x1), -narrow(y1)
+def write_entry(pool, at, bounds, x0, y0, x1, y1, own, column, row):
+    """The coordinates of the clause that stands at `at`, in the cell of class `own` where a fine column and row are."""
+    left, below = (column >> (FINE - own)) << (FINE - own), (row >> (FINE - own)) << (FINE - own)
+    low_x = place_in_cell(fine_place(x0, bounds, 0), left, own)
+    low_y = place_in_cell(fine_place(y0, bounds, 3), below, own)
+    high_x = place_in_cell(fine_place(x1, bounds, 0), left, own)
+    high_y = place_in_cell(fine_place(y1, bounds, 3), below, own)
+    pool[at], pool[at + 4] = packed_corner(low_x, low_y), packed_corner(65535 - high_x, 65535 - high_y)
 
 
 @kernel
@@ -108,7 +127,7 @@ def file_clause(side, bounds, x0, y0, x1, y1, record, clause):
             there = entry_place(value, CLAUSE_BLOCK, entry)
             record[RECORD * np.int64(pool[there + CLAUSES]) + PLACE] = there
     there = entry_place(value, CLAUSE_BLOCK, value & SIZE_MASK)
-    write_entry(pool, pool.view(np.float32), there, x0, y0, x1, y1)
+    write_entry(pool, there, bounds, x0, y0, x1, y1, own, column, row)
     pool[there + SIGNATURES] = record[at + SIGNATURE]
     pool[there + CLAUSES] = clause
     held[place] = value + 1
@@ -197,7 +216,6 @@ def move_clauses(side, bounds, clauses, record, slots, to, first, last):
     x0, y0, x1, y1 = clauses.x0, clauses.y0, clauses.x1, clauses.y1
     to_x0, to_y0, to_x1, to_y1 = to
     door, span, pool = side.door, side.span, side.pool
-    box = pool.view(np.float32)
     for i in range(first, last):
         if i + _AHEAD < last:
             ahead = slots[i + _AHEAD]
@@ -216,7 +234,7 @@ def move_clauses(side, bounds, clauses, record, slots, to, first, last):
         level = door[2 * owner + 1] & LEVEL_MASK
         ox0, oy0, ox1, oy1 = x0[clause], y0[clause], x1[clause], y1[clause]
         nx0, ny0, nx1, ny1 = to_x0[i], to_y0[i], to_x1[i], to_y1[i]
-        is_same = level == 0
+        is_same, own, column, row = level == 0, 0, np.int64(0), np.int64(0)
         if not is_same:
             column, row = fine_column(nx0, bounds, 0), fine_column(ny0, bounds, 3)
             n_columns, n_rows = fine_column(nx1, bounds, 0) - column, fine_column(ny1, bounds, 3) - row
@@ -229,7 +247,7 @@ def move_clauses(side, bounds, clauses, record, slots, to, first, last):
             if is_same:
                 span[2 * own], span[2 * own + 1] = max(span[2 * own], n_columns), max(span[2 * own + 1], n_rows)
         if is_same:
-            write_entry(pool, box, np.int64(record[at + PLACE]), nx0, ny0, nx1, ny1)
+            write_entry(pool, np.int64(record[at + PLACE]), bounds, nx0, ny0, nx1, ny1, own, column, row)
         else:
             # Filed first: when room is short, nothing has happened yet. The two lists are different ones.
             was_at = record[at + PLACE]

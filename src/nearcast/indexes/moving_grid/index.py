@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,29 +11,29 @@ from numpy.typing import NDArray
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.live_messages import LiveMessages
 from nearcast.columns.messages import MessageBatch
-from nearcast.errors import IndexParameterError
 from nearcast.indexes.base import Matches, Parameters
 from nearcast.indexes.keyword_first.build import count_clauses
-from nearcast.indexes.moving_base import Boxes, Differences, Found, MovingIndex
+from nearcast.indexes.moving_base import Boxes, Differences, Found, Groups, MessageGroups, MoveGroups, MovingIndex
 from nearcast.indexes.moving_grid import clauses as clause_kernels
 from nearcast.indexes.moving_grid import levels
 from nearcast.indexes.moving_grid import messages as message_kernels
 from nearcast.indexes.moving_grid.frame import frame_around
-from nearcast.indexes.moving_grid.keys import N_OWN_BITS, N_SHARED_BITS
 from nearcast.indexes.moving_grid.layout import (
     CATCH_ALL,
     CLAUSE_BLOCK,
     COUNT_SHIFT,
     LEVEL_MASK,
     MESSAGE_BLOCK,
-    MOST_LEVELS,
     OWNER,
     RECORD,
     ROUTED,
+    WORDS,
 )
-from nearcast.indexes.moving_grid.scratch import Scratch
-from nearcast.indexes.moving_grid.side import Side, limits_of, zeros
+from nearcast.indexes.moving_grid.parameters import MovingGridParameters
+from nearcast.indexes.moving_grid.scratch import Scratch, pairs_of
+from nearcast.indexes.moving_grid.side import Side, bits_of_frequent, due_owners, limits_of, widened, zeros
 from nearcast.indexes.moving_grid.sweep import sweep
+from nearcast.kernels.layouts import CANDIDATES, NODES
 
 # Built anew when so many things, and this part of all that were filed since the build, lie outside the frame.
 _LEAST_OUTSIDE = 4096
@@ -44,27 +43,6 @@ _ROUNDS = 1
 _MESSAGE = "message_"
 _FEWEST_STEPS = 64
 _MOVES_AT_ONCE = 4096
-
-
-@dataclass(frozen=True, slots=True)
-class MovingGridParameters(Parameters):
-    """From how many clauses, and messages, on a keyword has a grid; its first level (2^level columns and rows), and how many
-    times as many make it finer."""
-
-    smallest_clause_grid: int = 8
-    smallest_message_grid: int = 16
-    first_level: int = 5
-    growth: int = 256
-
-    def __post_init__(self) -> None:
-        for name, least, most in (
-            ("smallest_clause_grid", 1, 1 << 20),
-            ("smallest_message_grid", 1, 1 << 20),
-            ("first_level", 1, MOST_LEVELS),
-            ("growth", 2, 1 << 20),
-        ):
-            if not least <= getattr(self, name) <= most:
-                raise IndexParameterError(f"{name}={getattr(self, name)!r} is not possible; expected {least} to {most}")
 
 
 class MovingGrid(MovingIndex):
@@ -84,6 +62,7 @@ class MovingGrid(MovingIndex):
         self._messages = Side(MESSAGE_BLOCK, limits_of(own.smallest_message_grid, own.first_level, own.growth))
         self._frame: NDArray[np.float64] = np.zeros(6)
         self._record: NDArray[np.int32] = np.zeros(0, np.int32)
+        self._words: NDArray[np.int32] = np.zeros(0, np.int32)
         self._frequency: NDArray[np.int64] = np.zeros(0, np.int64)
         self._own_bit: NDArray[np.int32] = np.zeros(0, np.int32)
         self._scratch = Scratch()
@@ -97,7 +76,7 @@ class MovingGrid(MovingIndex):
         self._frame = frame_around(Boxes(*sides))
         self._frequency = np.zeros(clauses.n_keywords, np.int64)
         count_clauses(layout.keyword_start, layout.keyword, slots, self._frequency, 1)
-        self._own_bit = _bits_of_frequent(self._frequency)
+        self._own_bit = bits_of_frequent(self._frequency)
         self._record = zeros(RECORD * clauses.n, np.int32)
         clause_kernels.write_records(layout.keyword_start, layout.keyword, self._frequency, self._own_bit, slots, self._record)
         count = np.bincount(self._owners(slots), minlength=1 + clauses.n_keywords)
@@ -113,8 +92,8 @@ class MovingGrid(MovingIndex):
     def insert(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32]) -> None:
         layout = clauses.layout()
         self._frequency, self._record = (
-            _widened(self._frequency, clauses.n_keywords),
-            _widened(self._record, RECORD * clauses.n),
+            widened(self._frequency, clauses.n_keywords),
+            widened(self._record, RECORD * clauses.n),
         )
         count_clauses(layout.keyword_start, layout.keyword, slots, self._frequency, 1)
         clause_kernels.write_records(layout.keyword_start, layout.keyword, self._frequency, self._own_bit, slots, self._record)
@@ -127,7 +106,7 @@ class MovingGrid(MovingIndex):
     def delete(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32]) -> None:
         layout = clauses.layout()
         count_clauses(layout.keyword_start, layout.keyword, slots, self._frequency, -1)
-        due = _due(len(slots), self._clauses)
+        due = due_owners(len(slots), self._clauses)
         clause_kernels.unfile_clauses(self._clauses.lists, self._frame, layout, self._record, slots, due)
         self._level_clauses(clauses, due)
 
@@ -135,7 +114,7 @@ class MovingGrid(MovingIndex):
         return self._record[RECORD * slots.astype(np.int64) + OWNER]
 
     def _file_clauses(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> None:
-        due, first = _due(len(slots), self._clauses), 0
+        due, first = due_owners(len(slots), self._clauses), 0
         while True:
             lists = self._clauses.lists
             first = clause_kernels.file_clauses(lists, self._frame, clauses.layout(), self._record, slots, first, due)
@@ -162,8 +141,10 @@ class MovingGrid(MovingIndex):
     # --- messages ----------------------------------------------------------------------------------------------------
 
     def store(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32]) -> None:
-        live, due = messages.layout(), _due(self._messages.n_owners, self._messages)
+        live, due = messages.layout(), due_owners(self._messages.n_owners, self._messages)
         first, skip, width = 0, 0, 1 + int(live.n_keywords[slots].max(initial=0))
+        self._words = widened(self._words, WORDS * messages.n_slots)
+        message_kernels.write_words(live, slots, self._words)
         while True:
             lists = self._messages.lists
             first, skip = message_kernels.file_messages(lists, self._frame, self._own_bit, live, slots, first, skip, width, due)
@@ -177,6 +158,13 @@ class MovingGrid(MovingIndex):
         self._keep_frame(clauses, messages)
         return self.match(clauses, batch)
 
+    def arrive_groups(
+        self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], batch: MessageBatch
+    ) -> MessageGroups:
+        self.store(clauses, messages, slots)
+        self._keep_frame(clauses, messages)
+        return self.match_groups(clauses, batch, slots)
+
     def _route(self, messages: LiveMessages, owners: NDArray[np.int32]) -> None:
         """File the living messages under owners that were none before."""
         door = self._messages.lists.door
@@ -186,7 +174,7 @@ class MovingGrid(MovingIndex):
             return
         is_new = np.zeros(self._messages.n_owners, np.uint8)
         is_new[new] = 1
-        live, slots, due = messages.layout(), messages.slots(), _due(len(new), self._messages)
+        live, slots, due = messages.layout(), messages.slots(), due_owners(len(new), self._messages)
         first, skip = 0, 0
         while True:
             lists = self._messages.lists
@@ -206,7 +194,7 @@ class MovingGrid(MovingIndex):
     def sweep(self, messages: LiveMessages, n_gone: int) -> bool:
         share = _ROUNDS * n_gone / max(1, messages.n_alive)
         n_steps = _FEWEST_STEPS + int(share * self._messages.n_steps)
-        due = _due(self._messages.n_owners, self._messages)
+        due = due_owners(self._messages.n_owners, self._messages)
         is_round = sweep(self._messages.lists, messages.layout().is_alive, n_steps, due)
         self._level_messages(messages, due)
         return bool(is_round)
@@ -220,25 +208,44 @@ class MovingGrid(MovingIndex):
     # --- finding -----------------------------------------------------------------------------------------------------
 
     def match(self, clauses: ClauseStore, batch: MessageBatch) -> Matches:
-        return self._scratch.match(self._clauses.lists, self._frame, clauses.layout(), self._record, batch)
+        groups, *counters = self.match_groups(clauses, batch, np.arange(len(batch), dtype=np.int32))
+        return Matches(*pairs_of(groups), *counters)
+
+    def match_groups(self, clauses: ClauseStore, batch: MessageBatch, slots: NDArray[np.int32]) -> MessageGroups:
+        found = self._scratch.match(self._clauses.lists, self._frame, clauses.layout(), self._record, batch)
+        counters = (int(found.counters[NODES]), int(found.counters[CANDIDATES]))
+        return MessageGroups(Groups(slots, found.clause, found.begin, found.end), *counters)
 
     def look(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], besides: Boxes) -> Found:
         scratch = self._scratch.differences(len(slots))
         scratch.find(
-            self._messages.lists, self._frame, clauses.layout(), messages.layout(), self._record, slots, besides, False
+            self._messages.lists,
+            self._frame,
+            clauses.layout(),
+            messages.layout(),
+            self._words,
+            self._record,
+            slots,
+            besides,
+            False,
         )
-        found = scratch.pairs(slots)
-        return found.entered._replace(nodes_visited=found.left.nodes_visited, candidates=found.left.candidates)
+        _, entered, *counters = scratch.groups(slots)
+        return Found(*pairs_of(entered), *counters)
 
     def move(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], to: Boxes) -> Differences:
+        left, entered, *counters = self.move_groups(clauses, messages, slots, to)
+        return Differences(Found(*pairs_of(left), *counters), Found(*pairs_of(entered), 0, 0))
+
+    def move_groups(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], to: Boxes) -> MoveGroups:
         scratch = self._scratch.differences(len(slots))
         layout, live = clauses.layout(), messages.layout()
         for first in range(0, len(slots), _MOVES_AT_ONCE):
             last = min(first + _MOVES_AT_ONCE, len(slots))
-            scratch.find(self._messages.lists, self._frame, layout, live, self._record, slots, to, True, first, last)
+            lists, words = self._messages.lists, self._words
+            scratch.find(lists, self._frame, layout, live, words, self._record, slots, to, True, first, last)
             self._move(clauses, slots, to, first, last)
         self._keep_frame(clauses, messages)
-        return scratch.pairs(slots)
+        return scratch.groups(slots)
 
     def refile(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], to: Boxes) -> None:
         self._move(clauses, slots, to, 0, len(slots))
@@ -265,7 +272,8 @@ class MovingGrid(MovingIndex):
         return [f"{what}: {here >> COUNT_SHIFT} clauses in {grid}, {verdict}"]
 
     def stats(self) -> dict[str, int | float]:
-        n_bytes = self._clauses.n_bytes + self._messages.n_bytes + self._frequency.nbytes + self._record.nbytes
+        n_bytes = self._clauses.n_bytes + self._messages.n_bytes
+        n_bytes += self._frequency.nbytes + self._record.nbytes + self._words.nbytes
         return {
             "bytes": n_bytes,
             "clause_entries": self._clauses.n_entries,
@@ -277,6 +285,7 @@ class MovingGrid(MovingIndex):
         own: dict[str, NDArray[Any]] = {
             "frame": self._frame,
             "record": self._record,
+            "words": self._words,
             "frequency": self._frequency,
             "own_bit": self._own_bit,
         }
@@ -285,32 +294,6 @@ class MovingGrid(MovingIndex):
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         self._frame, self._record, self._frequency = arrays["frame"], arrays["record"], arrays["frequency"]
-        self._own_bit = arrays["own_bit"]
+        self._own_bit, self._words = arrays["own_bit"], arrays["words"]
         self._clauses.restore(arrays)
         self._messages.restore({name[len(_MESSAGE) :]: a for name, a in arrays.items() if name.startswith(_MESSAGE)})
-
-
-def _due(n: int, side: Side) -> NDArray[np.int64]:
-    """Room for the owners that want another level, after their number."""
-    due = np.empty(1 + min(n, side.n_owners), np.int64)
-    due[0] = 0
-    return due
-
-
-def _bits_of_frequent(frequency: NDArray[np.int64]) -> NDArray[np.int32]:
-    """The bit of its own in a mask that each of the most frequent keywords has; 0 for the others."""
-    own_bit = np.zeros(len(frequency), np.int32)
-    n = min(N_OWN_BITS, len(frequency))
-    own_bit[np.argpartition(frequency, len(frequency) - n)[len(frequency) - n :]] = 1 << np.arange(
-        N_SHARED_BITS, N_SHARED_BITS + n
-    )
-    return own_bit
-
-
-def _widened(array: NDArray[Any], n: int) -> NDArray[Any]:
-    """Room for what came after the build."""
-    if n <= len(array):
-        return array
-    wider = zeros(n + n // 4, array.dtype)
-    wider[: len(array)] = array
-    return wider

@@ -26,6 +26,8 @@ _KNUTH = 2654435761
 # Bits of a mask: those that keywords share, then those of the most frequent keywords.
 N_SHARED_BITS, N_OWN_BITS = 12, 18
 _N_FINE = 1 << FINE
+_LARGEST_SHORT = 65534.0
+_SHORT_PER_COLUMN = 2.0 ** (15 - FINE)
 
 
 @inline_kernel
@@ -35,11 +37,45 @@ def fine_column(value, frame, first):
 
 
 @inline_kernel
+def fine_place(value, frame, first):
+    """As `fine_column`, with what lies between columns: 0 to 2^FINE."""
+    if value <= frame[first]:
+        return 0.0
+    if value >= frame[first + 1]:
+        return float(_N_FINE)
+    return min((value * 0.5 - frame[first] * 0.5) * frame[first + 2], float(_N_FINE))
+
+
+@inline_kernel
+def place_in_cell(place, origin, level):
+    """Where a fine place lies in a cell of a level, that begins at column `origin`, and the next: 1 to 65534, never falling."""
+    within = (place - origin) * (np.float64(1 << level) * _SHORT_PER_COLUMN)
+    if within < _LARGEST_SHORT:
+        return np.int64(max(within, 1.0))
+    return np.int64(_LARGEST_SHORT)
+
+
+@inline_kernel
+def packed_corner(x, y):
+    """Two numbers of 16 bits as the bits of an int32."""
+    return x | (((y ^ 0x8000) - 0x8000) << 16)
+
+
+@inline_kernel
 def list_key(owner, kind, level, column, row):
     """What the list of a class in a cell is found by; never 0. Columns and rows are fine ones."""
     shift = FINE - level
     cell = ((np.int64(column) >> shift) << level) | (np.int64(row) >> shift)
     return (((np.int64(owner) << CLASS_BITS) | np.int64(kind)) << CELL_BITS | cell) + 1
+
+
+@inline_kernel
+def cell_of_key(key):
+    """The level of the cell that a key names, and the fine column and row where it begins; 0 names all there is."""
+    if key == 0:
+        return np.int64(0), np.int64(0), np.int64(0)
+    level, cell = ((key - 1) >> CELL_BITS) & ((1 << CLASS_BITS) - 1), (key - 1) & ((1 << CELL_BITS) - 1)
+    return level, (cell >> level) << (FINE - level), (cell & ((1 << level) - 1)) << (FINE - level)
 
 
 @inline_kernel

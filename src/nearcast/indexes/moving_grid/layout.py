@@ -4,12 +4,14 @@ A list is a run of blocks, a block holds four entries field by field, as vector 
 
 | side | a block |
 |---|---|
-| clauses | 4 x0, 4 y0, 4 x1 and 4 y1 with their signs turned, 4 signatures, 4 clauses |
-| messages | 4 x, 4 y, 4 messages, 4 masks: one cache line |
+| clauses | 4 times x0 and y0, 4 times x1 and y1, 4 signatures, 4 clauses |
+| messages | 4 x, 4 y, 4 messages, 4 masks |
 
-Coordinates are float32 in the place of an int32, rounded to the nearest: what lies strictly inside a rounded box is inside the
-exact one, and only what lies on its border needs a look at the exact one. A free place has nan for its first coordinate, and so
-have messages with an area: no test of points finds them.
+Either is one cache line. Coordinates of messages are float32 in the place of an int32, those of clauses are of 16 bits, two in
+an int32, counted from the corner of their cell (see `keys.place_in_cell` and `simd.four_boxes`). Both never fall where exact
+ones rise: what lies strictly inside a rounded box is inside the exact one, and only what lies on its border needs a look at the
+exact one. A free place has ones for its first coordinate, which is nan as a float, and so have messages with an area: no test
+of points finds them.
 """
 
 from __future__ import annotations
@@ -20,11 +22,11 @@ import numpy as np
 
 CATCH_ALL = 0  # the owner of clauses without keywords, and of every message; keyword w is owner 1 + w
 
-CLAUSE_BLOCK = 24
+CLAUSE_BLOCK = 16
 MESSAGE_BLOCK = 16
-NAN = 0x7FC00000  # as an int32
+NOWHERE = -1  # as an int32; nan as a float32
 # Fields of a block, four ints each.
-SIGNATURES, CLAUSES = 16, 20
+SIGNATURES, CLAUSES = 8, 12
 MESSAGES, MASKS = 8, 12
 # Vector loads may read, and vector stores write, this far past the end of what they need.
 SLACK = 64
@@ -61,6 +63,10 @@ RECORD = 8
 N_OTHERS = RECORD - OTHERS
 NO_KEYWORD, MORE_KEYWORDS = -1, -2
 HAS_OTHERS = 1 << 27  # in a signature
+NEEDS_WORDS = 1 << 30  # in a mask of a record: it does not say all that is asked of the others
+
+# What is kept of a message's keywords, in a cache line: how many there are, and all of them if they fit.
+WORDS = 16
 
 # Blocks that an entry may take while the lists of its owner are filled again.
 BLOCKS_OF_ENTRY = 4

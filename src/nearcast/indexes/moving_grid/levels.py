@@ -59,7 +59,7 @@ def empty_slot(side, block, field, at, out, n_out):
     slot = side.slot
     n_out = empty_list(side, block, field, slot[2 * at + 1], out, n_out)
     slot[2 * at + 1] = 0
-    if block == CLAUSE_BLOCK:
+    if field == CLAUSES:
         drop_slot(slot, side.head, at)
     return n_out
 
@@ -79,7 +79,7 @@ def empty_owner(side, block, field, owner, out):
             if is_own:
                 n_out = empty_slot(side, block, field, at, out, n_out)
             # Another key may have moved up to this slot.
-            at += 0 if is_own and block == CLAUSE_BLOCK else 1
+            at += 0 if is_own and field == CLAUSES else 1
     else:
         for own in range(1, level + 1):
             # Points are of the finest class, whatever the classes say.

@@ -8,8 +8,8 @@ from nearcast.indexes.frequency_grid.keys import home_slot
 from nearcast.indexes.moving_grid.layout import (
     N_BLOCKS,
     N_KEYS,
-    NAN,
     NO_ROOM,
+    NOWHERE,
     PLACE_SHIFT,
     ROOM_MASK,
     SIZE_BITS,
@@ -119,7 +119,7 @@ def take_blocks(pool, free, head, number, block):
         head[N_BLOCKS] += room
     for at in range(first * block, (first + room) * block, block):
         for lane in range(4):
-            pool[at + lane] = NAN
+            pool[at + lane] = NOWHERE
     return first
 
 
@@ -158,5 +158,5 @@ def close_gap(pool, value, block, entry):
     here, there = entry_place(value, block, entry), entry_place(value, block, last)
     for field in range(0, block, 4):
         pool[here + field] = pool[there + field]
-    pool[there] = NAN
+    pool[there] = NOWHERE
     return value - 1

@@ -9,15 +9,13 @@ from __future__ import annotations
 import numpy as np
 
 from nearcast.indexes.frequency_grid.keys import home_slot
-from nearcast.indexes.moving_grid.areas import look_for_areas
-from nearcast.indexes.moving_grid.keys import fine_column, has_others, list_key
+from nearcast.indexes.moving_grid.keys import fine_column, list_key
 from nearcast.indexes.moving_grid.layout import (
     ALL_CLASSES,
     CLASSES_MASK,
     FINE,
     LEVEL_BITS,
     LEVEL_MASK,
-    MASK,
     MESSAGE_BLOCK,
     NO_ROOM,
     OWNER,
@@ -28,6 +26,7 @@ from nearcast.indexes.moving_grid.layout import (
 )
 from nearcast.indexes.moving_grid.lists import find_slot
 from nearcast.indexes.moving_grid.scan import scan_lists
+from nearcast.indexes.moving_grid.settle import add_areas, check_pending
 from nearcast.kernels.compile import inline_kernel, kernel
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.kernels.simd import prefetch
@@ -138,67 +137,7 @@ def find_lists(slot, pool, key, lists, n_lists):
 
 
 @kernel
-def check_pending(record, slots, first, n, words, messages, pending, marks, begin, end, out, n_out):
-    """Write the pending messages that live and have the keywords of their clause; returns the new end."""
-    keyword_start, keyword = words
-    is_alive, keyword_first, n_keywords, member = messages
-    at = np.int64(0)
-    for j in range(n):
-        if record[RECORD * np.int64(slots[first + j]) + MASK] != 0:
-            for k in range(at, marks[j]):
-                prefetch(member, keyword_first[pending[k]])
-        at = marks[j]
-    checked = np.int64(0)
-    for j in range(n):
-        clause = slots[first + j]
-        at = RECORD * np.int64(clause)
-        begin[first + j] = n_out
-        if record[at + MASK] == 0:
-            for k in range(checked, marks[j]):
-                out[n_out] = pending[k]
-                n_out += np.int64(is_alive[pending[k]])
-        else:
-            for k in range(checked, marks[j]):
-                m = pending[k]
-                if is_alive[m] and has_others(
-                    record, at, keyword_start, keyword, clause, member, keyword_first[m], n_keywords[m]
-                ):
-                    out[n_out] = m
-                    n_out += 1
-        checked = marks[j]
-        end[first + j] = n_out
-    return n_out
-
-
-@kernel
-def add_areas(side, frame, clauses, live, record, slots, first, n, has_areas, old, new, begin, end, out, n_out, room):
-    """Add the messages with an area that meet `new` and not `old` to the runs of clauses, copied behind.
-
-    Returns the new end, or NO_ROOM, and the messages tested.
-    """
-    n_tested = 0
-    for j in range(n):
-        i = first + j
-        if has_areas[j] == 0:
-            continue
-        size = end[i] - begin[i]
-        if n_out + size > room:
-            return np.int64(NO_ROOM), n_tested
-        for k in range(size):
-            out[n_out + k] = out[begin[i] + k]
-        box = (new[4 * j], new[4 * j + 1], new[4 * j + 2], new[4 * j + 3])
-        besides = (old[4 * j], old[4 * j + 1], old[4 * j + 2], old[4 * j + 3])
-        begin[i] = n_out
-        n_out, n_more = look_for_areas(side, frame, clauses, live, record, slots[i], box, besides, out, n_out + size, room)
-        if n_out == NO_ROOM:
-            return np.int64(NO_ROOM), n_tested
-        end[i] = n_out
-        n_tested += n_more
-    return np.int64(n_out), n_tested
-
-
-@kernel
-def find_differences(side, frame, clauses, live, record, slots, given, is_move, first, last, n_left, n_entered, found):
+def find_differences(side, frame, clauses, live, words, record, slots, given, is_move, first, last, n_left, n_entered, found):
     """Fill the runs of clauses `first` to `last`: messages of the old box only (left), of the new box only (entered).
 
     With `is_move` the new boxes are `given` and the old ones those of the clauses; else the new ones are those of the clauses
@@ -207,8 +146,8 @@ def find_differences(side, frame, clauses, live, record, slots, given, is_move, 
     """
     door, slot, pool = side.door, side.slot, side.pool
     x0, y0, x1, y1 = clauses.x0, clauses.y0, clauses.x1, clauses.y1
-    words = (clauses.keyword_start, clauses.keyword)
-    messages = (live.is_alive, live.keyword_first, live.n_keywords, live.keyword)
+    clause_words = (clauses.keyword_start, clauses.keyword)
+    messages = (live.alive_bits, live.keyword_first, live.n_keywords, live.keyword)
     left, entered, pending_left, pending_entered = found.left, found.entered, found.pending_left, found.pending_entered
     left_begin, left_end, entered_begin, entered_end = found.left_begin, found.left_end, found.entered_begin, found.entered_end
     key, lists, counters = found.key, found.lists, found.counters
@@ -237,6 +176,7 @@ def find_differences(side, frame, clauses, live, record, slots, given, is_move, 
             old,
             new,
             live,
+            words,
             pending_left,
             left_marks,
             pending_entered,
@@ -246,15 +186,16 @@ def find_differences(side, frame, clauses, live, record, slots, given, is_move, 
         if n_tested == NO_ROOM:
             return group, n_left, n_entered
         to_left = check_pending(
-            record, slots, group, n, words, messages, pending_left, left_marks, left_begin, left_end, left, n_left
+            record, slots, group, n, clause_words, messages, words, pending_left, left_marks, left_begin, left_end, left, n_left
         )
         to_entered = check_pending(
             record,
             slots,
             group,
             n,
-            words,
+            clause_words,
             messages,
+            words,
             pending_entered,
             entered_marks,
             entered_begin,

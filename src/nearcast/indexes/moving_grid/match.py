@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearcast.indexes.frequency_grid.keys import home_slot, narrow
+from nearcast.indexes.frequency_grid.keys import home_slot
 from nearcast.indexes.frequency_grid.match import ask_for_doors, fill_filters
 from nearcast.indexes.moving_grid.areas import match_area
-from nearcast.indexes.moving_grid.keys import fine_column, has_others, list_key
+from nearcast.indexes.moving_grid.keys import cell_of_key, fine_column, fine_place, has_others, list_key, place_in_cell
 from nearcast.indexes.moving_grid.layout import (
     ALL_CLASSES,
     CLASSES_MASK,
@@ -35,7 +35,6 @@ from nearcast.kernels.simd import LANES, append_four, four_boxes, four_signature
 
 GROUP = 16
 _FOUR = 15
-_LINE = 16
 _LINES_AHEAD = 8
 _CELLS_OF_CLASS = 4
 
@@ -91,26 +90,26 @@ def find_lists(side, frame, message_start, keyword, mx, my, first, last, key, li
             value = slot[2 * at + 1] if slot[2 * at] == key[i] else np.int64(0)
             lists[i] = value
         at = (value >> PLACE_SHIFT) * CLAUSE_BLOCK
-        n_lines = ((((value & SIZE_MASK) + 3) >> 2) * CLAUSE_BLOCK + _LINE - 1) // _LINE
-        for line in range(min(_LINES_AHEAD, n_lines)):
-            prefetch(pool, at + _LINE * line)
+        for line in range(min(_LINES_AHEAD, ((value & SIZE_MASK) + 3) >> 2)):
+            prefetch(pool, at + CLAUSE_BLOCK * line)
     return n_lists
 
 
 @kernel
-def scan_points(side, clauses, record, mx, my, first, last, lists, list_end, filters, out, n_out, begins, ends, pending, room):
+def scan_points(
+    side, frame, clauses, record, mx, my, first, last, key, lists, list_end, filters, out, n_out, begins, ends, pending, room
+):
     """Write the clauses of one keyword that the points of a group match, and note those with others in `pending`.
 
     The pending ones of message j end at `list_end[j]` afterwards. Returns the new end or NO_ROOM, their number, clauses tested.
     """
     pool = side.pool
-    box = pool.view(np.float32)
     x0, y0, x1, y1 = clauses.x0, clauses.y0, clauses.x1, clauses.y1
     n_pending, n_tested, at_list = np.int64(0), np.int64(0), np.int64(0)
     for message in range(first, last):
         j = message - first
         x, y = mx[message], my[message]
-        narrow_x, narrow_y = narrow(x), narrow(y)
+        place_x, place_y = fine_place(x, frame, 0), fine_place(y, frame, 3)
         begins[message], before = n_out, n_pending
         for k in range(at_list, list_end[j]):
             value = lists[k]
@@ -118,9 +117,11 @@ def scan_points(side, clauses, record, mx, my, first, last, lists, list_end, fil
             n_tested += size
             if n_out + n_pending + size > room:
                 return np.int64(NO_ROOM), n_pending, n_tested
+            level, column, row = cell_of_key(key[k])
+            short_x, short_y = place_in_cell(place_x, column, level), place_in_cell(place_y, row, level)
             at = (value >> PLACE_SHIFT) * CLAUSE_BLOCK
             for block in range(at, at + ((size + 3) >> 2) * CLAUSE_BLOCK, CLAUSE_BLOCK):
-                lanes = four_boxes(box, block, narrow_x, narrow_y)
+                lanes = four_boxes(pool, block, short_x, short_y)
                 if lanes == 0:
                     continue
                 if lanes & _FOUR != lanes >> 4:
@@ -198,7 +199,24 @@ def match_messages(side, frame, clauses, record, messages, first, n_out, found):
         n_lists = find_lists(side, frame, message_start, keyword, mx, my, group, last, key, lists, list_end)
         ask_for_doors(door, message_start, keyword, last, min(last + GROUP, n_messages))
         end, n_pending, n_tested = scan_points(
-            side, clauses, record, mx, my, group, last, lists, list_end, filters, out, n_out, begins, ends, pending, room
+            side,
+            frame,
+            clauses,
+            record,
+            mx,
+            my,
+            group,
+            last,
+            key,
+            lists,
+            list_end,
+            filters,
+            out,
+            n_out,
+            begins,
+            ends,
+            pending,
+            room,
         )
         if end == NO_ROOM:
             return group, n_out

@@ -19,11 +19,12 @@ from nearcast.indexes.moving_grid.layout import (
     N_ENTRIES,
     N_FILED,
     N_OUTSIDE,
-    NAN,
     NO_ROOM,
+    NOWHERE,
     ONE_ENTRY,
     ROUTED,
     SIZE_MASK,
+    WORDS,
 )
 from nearcast.indexes.moving_grid.lists import claim_slot, entry_place, has_slots, is_full, resized, wider_room
 from nearcast.kernels.compile import inline_kernel, kernel
@@ -40,7 +41,7 @@ def write_message(pool, there, x, y, is_point, message, mask):
     if is_point:
         box[there] = narrow(x)
     else:
-        pool[there] = NAN
+        pool[there] = NOWHERE
     pool[there + MESSAGES] = message
     pool[there + MASKS] = mask
 
@@ -85,6 +86,17 @@ def file_message(side, bounds, owner, message, x0, y0, x1, y1, mask):
         head[ALL_CLASSES] |= 1 << own
     head[N_ENTRIES] += 1
     return door[2 * owner + 1] >> COUNT_SHIFT
+
+
+@kernel
+def write_words(live, slots, words):
+    """Keep the keywords of messages where they are found at once."""
+    keyword_first, n_keywords, keyword = live.keyword_first, live.n_keywords, live.keyword
+    for i in range(slots.size):
+        at, first, n = WORDS * np.int64(slots[i]), keyword_first[slots[i]], n_keywords[slots[i]]
+        words[at] = n
+        for word in range(min(n, WORDS - 1)):
+            words[at + 1 + word] = keyword[first + word]
 
 
 @kernel

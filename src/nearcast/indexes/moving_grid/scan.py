@@ -10,10 +10,12 @@ from nearcast.indexes.moving_grid.layout import (
     MASKS,
     MESSAGE_BLOCK,
     MESSAGES,
+    NEEDS_WORDS,
     NO_ROOM,
     PLACE_SHIFT,
     RECORD,
     SIZE_MASK,
+    WORDS,
 )
 from nearcast.kernels.compile import inline_kernel, kernel
 from nearcast.kernels.simd import (
@@ -78,20 +80,23 @@ def settle_rows(pool, place, at, bounds, x, y, a, b):
 
 
 @kernel
-def scan_lists(pool, lists, list_end, record, slots, first, n, old, new, live, left, left_marks, entered, entered_marks, room):
+def scan_lists(
+    pool, lists, list_end, record, slots, first, n, old, new, live, words, left, left_marks, entered, entered_marks, room
+):
     """Write what the clauses of a group have in their old box only (left) and in their new box only (entered).
 
     Dead messages are among them, and some without the keywords. What belongs to clause j ends at its marks. Returns the
     messages tested, or NO_ROOM.
     """
-    mx, my, is_alive, keyword_first, n_keywords = live.x0, live.y0, live.is_alive, live.keyword_first, live.n_keywords
+    mx, my = live.x0, live.y0
     place, bounds = pool.view(np.float32), np.empty(_BOUNDS, np.float32)
     to_left, to_entered, n_tested, at_list = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
     for j in range(n):
         ax0, ay0, ax1, ay1 = old[4 * j], old[4 * j + 1], old[4 * j + 2], old[4 * j + 3]
         bx0, by0, bx1, by1 = new[4 * j], new[4 * j + 1], new[4 * j + 2], new[4 * j + 3]
         write_bounds(bounds, 0, ax0, ay0, ax1, ay1, bx0, by0, bx1, by1)
-        mask = np.int64(record[RECORD * np.int64(slots[first + j]) + MASK])
+        asked = np.int64(record[RECORD * np.int64(slots[first + j]) + MASK])
+        mask, needs_words = asked & ~NEEDS_WORDS, asked & NEEDS_WORDS != 0
         begin_left, begin_entered = to_left, to_entered
         for k in range(at_list, list_end[j]):
             value = lists[k]
@@ -129,16 +134,10 @@ def scan_lists(pool, lists, list_end, record, slots, first, n, old, new, live, l
                 to_left = append_four(pool, block + MESSAGES, only_old, left, to_left)
                 to_entered = append_four(pool, block + MESSAGES, only_new, entered, to_entered)
         at_list = list_end[j]
-        for k in range(begin_left, to_left):
-            prefetch(is_alive, left[k])
-        for k in range(begin_entered, to_entered):
-            prefetch(is_alive, entered[k])
-        if mask != 0:
+        if needs_words:
             for k in range(begin_left, to_left):
-                prefetch(keyword_first, left[k])
-                prefetch(n_keywords, left[k])
+                prefetch(words, WORDS * np.int64(left[k]))
             for k in range(begin_entered, to_entered):
-                prefetch(keyword_first, entered[k])
-                prefetch(n_keywords, entered[k])
+                prefetch(words, WORDS * np.int64(entered[k]))
         left_marks[j], entered_marks[j] = to_left, to_entered
     return n_tested

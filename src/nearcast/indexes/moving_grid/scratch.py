@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.columns.messages import MessageBatch
-from nearcast.indexes.base import Matches
-from nearcast.indexes.moving_base import Boxes, Differences, Found
+from nearcast.indexes.moving_base import Boxes, Groups, MoveGroups
 from nearcast.indexes.moving_grid.layout import SLACK, MessageMatches, SideArrays
 from nearcast.indexes.moving_grid.layout import Differences as DifferenceArrays
 from nearcast.indexes.moving_grid.look import find_differences
@@ -44,8 +43,8 @@ class Scratch(threading.local):
         clauses: ClauseArrays,
         record: NDArray[np.int32],
         batch: MessageBatch,
-    ) -> Matches:
-        """Every pair of a message of the batch and a clause, grouped by message."""
+    ) -> MessageMatches:
+        """The clauses of each message of the batch; the next match writes to the same memory."""
         found = self._matches
         found = found._replace(begin=np.empty(len(batch), np.int64), end=np.empty(len(batch), np.int64))
         found.counters[:] = 0
@@ -61,9 +60,7 @@ class Scratch(threading.local):
                 lists=_doubled(found.lists, 0),
             )
         self._matches = found
-        rows = np.arange(len(batch), dtype=np.int32)
-        message, clause = _pairs(rows, found.clause, found.begin, found.end)
-        return Matches(message, clause, int(found.counters[NODES]), int(found.counters[CANDIDATES]))
+        return found
 
     def differences(self, n: int) -> Scratch:
         """Ready for `n` clauses."""
@@ -80,6 +77,7 @@ class Scratch(threading.local):
         frame: NDArray[np.float64],
         clauses: ClauseArrays,
         live: LiveArrays,
+        words: NDArray[np.int32],
         record: NDArray[np.int32],
         slots: NDArray[np.int32],
         given: Boxes,
@@ -92,7 +90,20 @@ class Scratch(threading.local):
         n_left, n_entered = self._n_left, self._n_entered
         while True:
             first, n_left, n_entered = find_differences(
-                side, frame, clauses, live, record, slots, tuple(given), is_move, first, last, n_left, n_entered, self._found
+                side,
+                frame,
+                clauses,
+                live,
+                words,
+                record,
+                slots,
+                tuple(given),
+                is_move,
+                first,
+                last,
+                n_left,
+                n_entered,
+                self._found,
             )
             if first == last:
                 break
@@ -107,21 +118,18 @@ class Scratch(threading.local):
             )
         self._n_left, self._n_entered = n_left, n_entered
 
-    def pairs(self, slots: NDArray[np.int32]) -> Differences:
-        """What was found, as pairs."""
+    def groups(self, slots: NDArray[np.int32]) -> MoveGroups:
+        """What was found; the next search writes to the same memory."""
         found = self._found
-        counters = (int(found.counters[NODES]), int(found.counters[CANDIDATES]))
-        left = Found(*_pairs(slots, found.left, found.left_begin, found.left_end), *counters)
-        entered = Found(*_pairs(slots, found.entered, found.entered_begin, found.entered_end), 0, 0)
-        return Differences(left, entered)
+        left = Groups(slots, found.left, found.left_begin, found.left_end)
+        entered = Groups(slots, found.entered, found.entered_begin, found.entered_end)
+        return MoveGroups(left, entered, int(found.counters[NODES]), int(found.counters[CANDIDATES]))
 
 
-def _pairs(
-    of: NDArray[np.int32], member: NDArray[np.int32], begin: NDArray[np.int64], end: NDArray[np.int64]
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    n = int((end - begin).sum())
-    first, second = np.empty(n, np.int32), np.empty(n, np.int32)
-    fill_pairs(of, member, begin, end, first, second)
+def pairs_of(groups: Groups) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """What has a group, and the member, of each pair."""
+    first, second = np.empty(groups.n_pairs, np.int32), np.empty(groups.n_pairs, np.int32)
+    fill_pairs(*groups, first, second)
     return first, second
 
 

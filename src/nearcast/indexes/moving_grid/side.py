@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.indexes.frequency_grid.layout import LINE_SLOTS
+from nearcast.indexes.moving_grid.keys import N_OWN_BITS, N_SHARED_BITS
 from nearcast.indexes.moving_grid.layout import (
     BLOCKS_OF_ENTRY,
     COUNT_SHIFT,
@@ -145,3 +146,29 @@ def levels_for(limit: NDArray[np.int64], count: NDArray[np.int64]) -> NDArray[np
     for wanted in range(1, MOST_LEVELS + 1):
         level[count >= limit[wanted]] = wanted
     return level
+
+
+def due_owners(n: int, side: Side) -> NDArray[np.int64]:
+    """Room for the owners that want another level, after their number."""
+    due = np.empty(1 + min(n, side.n_owners), np.int64)
+    due[0] = 0
+    return due
+
+
+def bits_of_frequent(frequency: NDArray[np.int64]) -> NDArray[np.int32]:
+    """The bit of its own in a mask that each of the most frequent keywords has; 0 for the others."""
+    own_bit = np.zeros(len(frequency), np.int32)
+    n = min(N_OWN_BITS, len(frequency))
+    own_bit[np.argpartition(frequency, len(frequency) - n)[len(frequency) - n :]] = 1 << np.arange(
+        N_SHARED_BITS, N_SHARED_BITS + n
+    )
+    return own_bit
+
+
+def widened(array: NDArray[Any], n: int) -> NDArray[Any]:
+    """Room for what came after the build."""
+    if n <= len(array):
+        return array
+    wider = zeros(n + n // 4, array.dtype)
+    wider[: len(array)] = array
+    return wider

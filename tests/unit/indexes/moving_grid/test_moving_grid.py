@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import nearcast as nc
-from nearcast.indexes.moving_grid.layout import MESSAGE_BLOCK, MOST_LEVELS, N_KEYS, NO_ROOM
+from nearcast.indexes.grid_lists.side import frame_of
+from nearcast.indexes.moving_grid.keys import fine_place, place_in_cell
+from nearcast.indexes.moving_grid.layout import FINE, MESSAGE_BLOCK, MOST_LEVELS, N_KEYS, NO_ROOM
 from nearcast.indexes.moving_grid.messages import file_message
 from nearcast.indexes.moving_grid.side import Side
 from nearcast.testing.moving_comparison import MovingComparison
@@ -236,3 +238,41 @@ def test_a_full_table_takes_no_message() -> None:
     side.widen(2)
     side.lists.head[N_KEYS] = side.lists.slot.size
     assert file_message(side.lists, np.ones(6), 1, 0, 1.0, 1.0, 1.0, 1.0, 0) == NO_ROOM
+
+
+def test_messages_of_few_and_of_many_keywords_are_judged_alike() -> None:
+    both = compare(**SMALL)
+    words = [f"w{i}" for i in range(40)]
+    both.subscribe([nc.Subscription(i, [f"w{i % 40}", f"w{(7 * i) % 40}"], nc.Box(0, 0, 5, 5)) for i in range(80)])
+    lengths = (2, 14, 15, 16, 17, 33, 40)
+    for number, n in enumerate(lengths):
+        both.publish(
+            [nc.Message(100 * number + i, words[i : i + n] + words[: i + n - 40], (i % 8, 2)) for i in range(0, 40, 3)]
+        )
+    both.move({i: nc.Box(3, 0, 7, 5) for i in range(80)})
+    both.move({i: nc.Box(i % 5, 0, 5, 5) for i in range(80)})
+
+
+@pytest.mark.parametrize("frame", [(0.0, 1.0), (-180.0, 180.0), (-1e300, 1.7e308), (3.0, 3.0), (0.0, 1e-310)])
+def test_places_in_a_cell_never_fall(frame: tuple[float, float]) -> None:
+    low, high = frame
+    lows, highs = np.array([low]), np.array([high])
+    edges = frame_of(lows, lows, highs, highs, 1 << FINE)
+    rng = np.random.default_rng(1)
+    values = np.sort(np.concatenate([low + (high / 2 - low / 2) * rng.random(300) * 2, [low, high, -1.7e308, 1.7e308, 0.0]]))
+    places = [fine_place(value, edges, 0) for value in values]
+    assert sorted(places) == places
+    for level in (0, 1, 5, MOST_LEVELS):
+        for origin in (0, 1 << (FINE - level), ((1 << level) - 1) << (FINE - level)):
+            within = [place_in_cell(place, origin, level) for place in places]
+            assert sorted(within) == within
+            assert 1 <= within[0] <= within[-1] <= 65534
+
+
+def test_the_grid_of_a_keyword_becomes_finer_when_clauses_are_inserted() -> None:
+    rng = np.random.default_rng(4)
+    both = compare(smallest_clause_grid=1, first_level=1, growth=2)
+    places = boxes(rng, 60, 4)
+    both.subscribe([nc.Subscription(i, ["a"], box) for i, box in enumerate(places[:31])])
+    both.subscribe([nc.Subscription(31 + i, ["a"], box) for i, box in enumerate(places[31:])])
+    both.publish([nc.Message(i, ["a"], (x, y)) for i, (x, y) in enumerate((rng.integers(0, 40, (30, 2)) / 2).tolist())])
