@@ -18,37 +18,54 @@ BUFFERS: dict[str, list[dict[str, Any]]] = {
     "skyband": [{}, {"ratio": 1.0}],
     "kmax": [{}, {"factor": 1.0}],
 }
-# A ranked world has about a hundred ticks, each compared.
+# And indexes whose parts are small: most worlds have fewer subscriptions than one group has room for.
+INDEXES: dict[str, list[dict[str, Any]]] = {
+    "individually_pruned": [{"group_size": 2, "weight_groups": 1}, {}],
+    "group_pruned": [{"group_size": 2, "weight_groups": 3}, {}, {"group_size": 5, "weight_groups": 100}],
+    "covering_quadtree": [{}, {"levels": 1}],
+}
+# A ranked world has about a hundred ticks, each compared; half of them have a window of time.
 SHARE_OF_WORLDS = 0.2
-WORLDS_OF_A_SOAK = 1500
-WORLDS_OF_A_PART = 100
+WORLDS_OF_A_SOAK = 600
+WORLDS_OF_A_PART = 20
 
 
 @dataclass(frozen=True)
 class Variant:
-    """An index, a buffer and the options of the buffer."""
+    """An index with its parameters, a buffer with its options."""
 
     index: str
+    parameters: tuple[tuple[str, Any], ...]
     buffer: str
     options: tuple[tuple[str, Any], ...]
 
     def __str__(self) -> str:
-        given = ",".join(f"{name}={value}" for name, value in self.options)
-        return f"{self.index}-{self.buffer}[{given}]" if given else f"{self.index}-{self.buffer}"
+        return f"{self.index}{_listed(self.parameters)}-{self.buffer}{_listed(self.options)}"
 
     def make_ranker(self, **options: Any) -> nc.Ranker:
+        options |= dict(self.parameters)
         return nc.Ranker(index=self.index, buffer=self.buffer, buffer_parameters=dict(self.options), **options)
 
 
-ALL_VARIANTS = [
-    Variant(index, buffer, tuple(options.items()))
-    for index in nc.indexes("ranked")
-    for buffer, listed in BUFFERS.items()
-    for options in listed
-]
+def _listed(options: tuple[tuple[str, Any], ...]) -> str:
+    given = ",".join(f"{name}={value}" for name, value in options)
+    return f"[{given}]" if given else ""
 
 
-@pytest.fixture(params=ALL_VARIANTS, ids=str)
+def _variants(index: str, is_soak: bool) -> list[Variant]:
+    """Every buffer with every set of parameters, or, where time matters, with one of them in turn."""
+    buffers = [(buffer, tuple(options.items())) for buffer, listed in BUFFERS.items() for options in listed]
+    given = [tuple(parameters.items()) for parameters in INDEXES.get(index, [{}])]
+    if is_soak:
+        return [Variant(index, parameters, *buffer) for buffer in buffers for parameters in given]
+    return [Variant(index, given[i % len(given)], *buffer) for i, buffer in enumerate(buffers)]
+
+
+ALL_VARIANTS = [variant for index in nc.indexes("ranked") for variant in _variants(index, current_budget().is_soak)]
+
+
+# The second options of each buffer: they are refilled most often.
+@pytest.fixture(params=ALL_VARIANTS if current_budget().is_soak else ALL_VARIANTS[1::2], ids=str)
 def variant(request: pytest.FixtureRequest) -> Variant:
     chosen: Variant = request.param
     return chosen

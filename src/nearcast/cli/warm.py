@@ -83,15 +83,17 @@ def warm_ranked(index: str) -> None:
     import nearcast as nc
     from nearcast.engines.ranked.buffer_kinds import BUFFER_KINDS
 
-    windows: list[Any] = [nc.CountWindow(5), nc.TimeWindow(5.0)]
+    windows: list[tuple[Any, str]] = [(nc.CountWindow(5), "window_grid"), (nc.TimeWindow(5.0), "window_ir_tree")]
     for number, buffer in enumerate(BUFFER_KINDS):
-        for window in windows:
-            ranker, ids = nc.Ranker(window, index, buffer, max_distance=1e6), _ids(0, 40, number % 2 == 1)
+        for window, window_index in windows:
+            ranker = nc.Ranker(window, index, buffer, max_distance=1e6, window_index=window_index)
+            # So many messages that the window is filed.
+            ids = _ids(0, 600, number % 2 == 1)
             ranker.subscribe([nc.RankedSubscription(ids[i], _words(i % 3, i % 5), (i, i), 2) for i in range(20)])
-            ranker.publish([nc.Message(ids[i], _words(*range(i % 6)), (i, i), time=i) for i in range(40)])
+            ranker.publish([nc.Message(ids[i], _words(*range(i % 6)), (i % 90, i % 90), time=i) for i in range(600)])
             ranker.subscribe([nc.RankedSubscription(ids[21], _words(1), (0, 0))])
             ranker.unsubscribe([ids[0]])
-            ranker.advance(100.0)
+            ranker.advance(1000.0)
             ranker.top_table()
 
 

@@ -45,7 +45,10 @@ class Subscribers:
         given = arrays or {}
         self._columns = {name: GrowingArray(dtype, given.get(name)) for name, dtype in _BY_NUMBER.items()}
         self._keyword = GrowingArray(np.int32, given.get("keyword"))
+        self._word_weight = GrowingArray(np.float64, given.get("word_weight"))
         self.n_alive = int(np.count_nonzero(self._columns["is_alive"].used))
+        # The most words that one has, or had.
+        self.most_words = int(self._columns["n_words"].used.max(initial=0))
 
     @property
     def n(self) -> int:
@@ -54,10 +57,10 @@ class Subscribers:
 
     @property
     def n_bytes(self) -> int:
-        return sum(column.room.nbytes for column in (*self._columns.values(), self._keyword))
+        return sum(column.room.nbytes for column in (*self._columns.values(), self._keyword, self._word_weight))
 
     def layout(self) -> SubscriberArrays:
-        return SubscriberArrays(**{name: column.used for name, column in self._columns.items()}, keyword=self._keyword.used)
+        return SubscriberArrays(**self.arrays())
 
     def alive(self) -> NDArray[np.int32]:
         """The numbers of all living subscriptions."""
@@ -83,7 +86,9 @@ class Subscribers:
         for name, values in rows.items():
             self._columns[name].used[batch.number] = values
         self._columns["is_alive"].used[batch.number] = 1
+        self.most_words = max(self.most_words, int(np.diff(batch.keyword_start).max()))
         self._keyword.extend(batch.keyword)
+        self._word_weight.extend(0.0, len(batch.keyword))
         self.n_alive += len(batch.number)
         weigh_subscribers(self.layout(), batch.number, weights)
         self._clear_waste()
@@ -108,7 +113,9 @@ class Subscribers:
         starts = np.concatenate([[0], np.cumsum(n_words[alive])]).astype(np.int64)
         taken = np.repeat(first[alive] - starts[:-1], n_words[alive]) + np.arange(n_used)
         self._keyword = GrowingArray(np.int32, self._keyword.used[taken])
+        self._word_weight = GrowingArray(np.float64, self._word_weight.used[taken])
         first[alive] = starts[:-1]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        return {name: column.used for name, column in self._columns.items()} | {"keyword": self._keyword.used}
+        words = {"keyword": self._keyword.used, "word_weight": self._word_weight.used}
+        return {name: column.used for name, column in self._columns.items()} | words

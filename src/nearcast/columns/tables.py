@@ -138,6 +138,10 @@ class NumberTable:
             number_table.fill_slots(NumberTableArrays(slots, known), self.n)
         self._arrays = NumberTableArrays(slots, known)
 
+    def layout(self) -> NumberTableArrays:
+        """The table for kernels that look numbers up themselves."""
+        return self._arrays
+
     def values(self) -> NDArray[np.int64]:
         """Every known number in order of its id."""
         return self._arrays.number[: self.n]

@@ -131,8 +131,10 @@ class MessageWindow:
 
     def clear_over(self) -> int:
         """Free the places before the oldest living message, if they are many; returns how many were freed."""
-        alive = np.flatnonzero(self._columns["is_alive"].used)
-        n_over = int(alive[0]) if len(alive) else self.n
+        alive = self._columns["is_alive"].used.view(np.bool_)
+        # The first that is alive: found without looking at all of them.
+        n_over = int(alive.argmax()) if self.n else 0
+        n_over = n_over if self.n and alive[n_over] else self.n
         if n_over <= max(_LEAST_OVER, self.n - n_over):
             return 0
         n_words = int(self._keyword_start.used[n_over])

@@ -10,7 +10,8 @@ from typing import Any
 from nearcast.errors import IndexParameterError
 from nearcast.indexes.base import BooleanIndex
 from nearcast.indexes.moving_base import MovingIndex
-from nearcast.indexes.ranked_base import RankedIndex
+from nearcast.indexes.ranked_base import Ground, RankedIndex
+from nearcast.indexes.window_base import WindowIndex
 
 # Name and class of each member; `nearcast.indexes.<name>.index` is loaded when it is asked for: a process that matches with
 # one index does not wait for the kernels of all the others.
@@ -40,12 +41,21 @@ MOVING_INDEXES = {
 }
 RANKED_INDEXES = {
     "ranked_scan": "RankedScan",
+    "individually_pruned": "IndividuallyPruned",
+    "covering_quadtree": "CoveringQuadtree",
+    "group_pruned": "GroupPruned",
 }
 AUTO = "frequency_grid"
 MOVING_AUTO = "moving_grid"
 # Where subscribers may be silent: an index that finds messages around a clause too.
 MOVING_SAFE_AUTO = "moving_adaptive_tree"
-RANKED_AUTO = "ranked_scan"
+RANKED_AUTO = "group_pruned"
+# How ranked engines search their window: no index of subscriptions.
+WINDOW_INDEXES = {
+    "window_grid": "WindowGrid",
+    "window_ir_tree": "WindowIRTree",
+}
+WINDOW_AUTO = "window_grid"
 KINDS = ("boolean", "moving", "ranked")
 AnyIndex = BooleanIndex | MovingIndex | RankedIndex
 
@@ -90,6 +100,12 @@ def create_ranked_index(name: str, parameters: Mapping[str, Any]) -> RankedIndex
 
 def _load(members: Mapping[str, str], name: str) -> Any:
     return getattr(import_module(f"nearcast.indexes.{name}.index"), members[name])
+
+
+def create_window_index(name: str, ground: Ground) -> WindowIndex:
+    """An empty index of a window; "auto" is the best one."""
+    chosen: WindowIndex = _chosen(WINDOW_INDEXES, WINDOW_AUTO, "window index", name)(ground)
+    return chosen
 
 
 def _chosen(members: Mapping[str, str], auto: str, what: str, name: str) -> Any:

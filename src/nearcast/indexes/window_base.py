@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from nearcast.columns.subscribers import Subscribers
 from nearcast.columns.window import MessageWindow
 from nearcast.indexes.ranked_base import Ground
+from nearcast.kernels.window_search import SearchLimits
 
 
 class Best(NamedTuple):
@@ -22,30 +23,42 @@ class Best(NamedTuple):
     score: NDArray[np.float64]
 
 
+EVERYTHING = SearchLimits(0, 1 << 62, 0.0)
+
+
 class WindowIndex(ABC):
     """Holds messages by sequence number. What has not arrived yet, or is over, is told by the window and never found."""
 
     name: ClassVar[str]
+    aliases: ClassVar[tuple[str, ...]] = ()
+    paper: ClassVar[str]
+    summary: ClassVar[str]
+
+    def __init__(self, ground: Ground) -> None:
+        self.ground = ground
 
     @abstractmethod
     def add(self, window: MessageWindow, first: int) -> None:
-        """File the messages from place `first` on."""
+        """File the messages from place `first` on; those before have arrived, and some may be over."""
 
     @abstractmethod
     def rebuild(self, window: MessageWindow) -> None:
-        """File everything anew: places have changed."""
+        """File everything anew: words have other weights, or nothing is filed yet."""
 
     @abstractmethod
     def best(
         self,
         subscribers: Subscribers,
         window: MessageWindow,
-        ground: Ground,
         numbers: NDArray[np.int32],
         n_wanted: NDArray[np.int32],
-        first_number: int = 0,
+        limits: SearchLimits = EVERYTHING,
     ) -> Best:
-        """The best living messages of each of these subscriptions, of those from sequence number `first_number` on."""
+        """The best living messages of each of these subscriptions, at most `n_wanted` for each."""
+
+    @abstractmethod
+    def work(self) -> dict[str, int]:
+        """What all searches so far came to: parts visited, entries looked at, messages scored."""
 
     @property
     @abstractmethod

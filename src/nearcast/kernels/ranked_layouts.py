@@ -19,6 +19,7 @@ class SubscriberArrays(NamedTuple):
     n_words: np.ndarray  # int32[capacity]
     is_alive: np.ndarray  # uint8[capacity]
     keyword: np.ndarray  # int32[]
+    word_weight: np.ndarray  # float64[], of each keyword
 
 
 class WindowArrays(NamedTuple):

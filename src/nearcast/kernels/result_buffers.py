@@ -147,6 +147,19 @@ def fill(buffers, window, s, k, found_score, found_number, n_found, is_complete,
 
 
 @kernel
+def count_near(start, n_found, score, k, least_share):
+    """How many of the messages found for each subscription have `least_share` of the score of the k-th; at least k."""
+    n_near = n_found.copy()
+    for i in range(n_near.size):
+        if n_found[i] > k[i]:
+            least = least_share * score[start[i] + k[i] - 1]
+            n_near[i] = k[i]
+            while n_near[i] < n_found[i] and score[start[i] + n_near[i]] >= least:
+                n_near[i] += 1
+    return n_near
+
+
+@kernel
 def fill_many(buffers, window, k, asked, start, n_filled, is_complete, number, score, is_banded):
     """Fill the buffer of each subscription asked for from its part of the messages found."""
     for i in range(asked.size):

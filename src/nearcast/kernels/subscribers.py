@@ -1,4 +1,4 @@
-"""How long the vectors of ranked subscriptions are."""
+"""The weights of the words of ranked subscriptions, and how long their vectors are."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from nearcast.kernels.relevance import steady_sum
 
 @kernel
 def weigh_subscribers(subscribers, number, weights):
-    """Write the length of each of these subscriptions' vectors; `weights[w]` is that of keyword `w`."""
+    """Write the weights of these subscriptions' words and the lengths of their vectors; `weights[w]` is that of keyword `w`."""
     first, n_words, keyword, length = subscribers.first, subscribers.n_words, subscribers.keyword, subscribers.length
+    word_weight = subscribers.word_weight
     most = 0
     for i in range(number.size):
         most = max(most, n_words[number[i]])
@@ -22,5 +23,6 @@ def weigh_subscribers(subscribers, number, weights):
         s = number[i]
         for j in range(n_words[s]):
             weight = weights[keyword[first[s] + j]]
+            word_weight[first[s] + j] = weight
             squares[j] = weight * weight
         length[s] = math.sqrt(steady_sum(squares, n_words[s]))

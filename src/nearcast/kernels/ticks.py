@@ -1,6 +1,7 @@
 """One tick after the other: a message arrives, what is due ends, buffers that lack messages are refilled, changes are told.
 
-A run stops wherever it lacks something only its caller can give (room, refilled buffers), and goes on from there.
+A run stops wherever it lacks something only its caller can give (room, refilled buffers), and goes on from there. The loop
+itself is in each index, around its own search for candidates: a kernel that is given another as argument cannot be cached.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 from nearcast.kernels.calendar import NOBODY, wait_at, wait_nowhere
-from nearcast.kernels.compile import kernel
+from nearcast.kernels.compile import inline_kernel, kernel, lent
 from nearcast.kernels.journal import reckon, remember
 from nearcast.kernels.ranked_layouts import BASE
 from nearcast.kernels.result_buffers import ADMITTED, ADMITTED_WITH_CUT, NO_MESSAGE, REFUSED_WITH_CUT, admit, drop, oldest_held
+from nearcast.kernels.simd import prefetch
 from nearcast.kernels.window import is_newer, pop_oldest, push_oldest_first
 
 
@@ -40,12 +42,19 @@ PLACE, PHASE, N_CANDIDATES, N_DONE, NEWEST, N_HEAP, N_LACKING, N_CUT = 0, 1, 2, 
 NOW, SPAN, NEWEST_TIME = 0, 1, 2
 ARRIVE, ADMIT, EXPIRE, REFILL, TELL = 0, 1, 2, 3, 4
 DONE, LACKS_JOURNAL, LACKS_MESSAGES, LACKS_OUTPUT = 0, 1, 2, 3
+UNFINISHED, ALL_ARRIVED = -1, -2
+# Buffers that are asked for ahead of their use, and messages in a line of memory.
+_AHEAD, _PER_LINE = 4, 8
 
 
 @kernel
-def begin_tick(window, run, is_timed):
-    """Let the next message into the window; returns its place."""
+def next_arrival(window, run, last, is_timed):
+    """Let the next message into the window: its place, ALL_ARRIVED, or UNFINISHED while the tick before is not over."""
     at, place = run.at, run.at[PLACE]
+    if at[PHASE] != ARRIVE:
+        return UNFINISHED
+    if place == last:
+        return ALL_ARRIVED
     at[PLACE] = place + 1
     number = window.head[BASE] + place
     window.is_alive[place] = 1
@@ -67,8 +76,13 @@ def admit_candidates(subscribers, window, buffers, calendar, journal, run, is_ba
     at, base = run.at, window.head[BASE]
     number = base + at[PLACE] - 1
     is_late = at[NEWEST] != number
-    for i in range(at[N_DONE], at[N_CANDIDATES]):
-        s = run.candidate[i]
+    candidate, n_candidates = run.candidate, at[N_CANDIDATES]
+    for i in range(at[N_DONE], n_candidates):
+        if i + 2 * _AHEAD < n_candidates:
+            ask_for_row(subscribers, buffers, calendar, journal, candidate[i + 2 * _AHEAD])
+        if i + _AHEAD < n_candidates:
+            ask_for_list(buffers, candidate[i + _AHEAD])
+        s = candidate[i]
         k = subscribers.k[s]
         if not remember(journal, buffers, k, s):
             at[N_DONE] = i
@@ -84,6 +98,29 @@ def admit_candidates(subscribers, window, buffers, calendar, journal, run, is_ba
             at[N_CUT] += 1
     at[PHASE] = EXPIRE
     return True
+
+
+@inline_kernel
+def ask_for_row(subscribers, buffers, calendar, journal, s):
+    """Have what is kept of a subscription in one place each brought from memory."""
+    prefetch(buffers.start, s)
+    prefetch(buffers.size, s)
+    prefetch(buffers.room, s)
+    prefetch(buffers.threshold, s)
+    prefetch(buffers.is_complete, s)
+    prefetch(subscribers.k, s)
+    prefetch(calendar.waits_at, s)
+    prefetch(journal.stamp, s)
+
+
+@inline_kernel
+def ask_for_list(buffers, s):
+    """Have the messages of a buffer brought from memory."""
+    start = buffers.start[s]
+    for at in range(start, start + buffers.size[s] + 1, _PER_LINE):
+        prefetch(buffers.score, at)
+        prefetch(buffers.number, at)
+        prefetch(buffers.dominators, at)
 
 
 @kernel
@@ -134,10 +171,14 @@ def next_due(window, run, is_timed, n_counted):
 
 
 @kernel
-def end_tick(subscribers, window, buffers, calendar, journal, run, changes, how):
-    """From EXPIRE to the next ARRIVE; returns DONE, or what is lacking. `how` is (is_timed, n_counted, is_net)."""
-    is_timed, n_counted, is_net = how
+def finish_tick(subscribers, window, buffers, calendar, journal, run, changes, rules):
+    """From ADMIT to the next ARRIVE; returns DONE, or what is lacking."""
+    subscribers, window, buffers, calendar = lent(subscribers), lent(window), lent(buffers), lent(calendar)
+    journal, run, changes = lent(journal), lent(run), lent(changes)
+    is_timed, n_counted, is_net, is_banded = rules
     at = run.at
+    if at[PHASE] == ADMIT and not admit_candidates(subscribers, window, buffers, calendar, journal, run, is_banded):
+        return LACKS_JOURNAL
     if at[PHASE] == EXPIRE and not expire_due(subscribers, window, buffers, calendar, journal, run, is_timed, n_counted):
         return LACKS_JOURNAL
     if at[PHASE] == REFILL:

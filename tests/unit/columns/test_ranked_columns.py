@@ -11,8 +11,6 @@ import pytest
 from nearcast.columns.messages import counts_of, keyword_sets_of
 from nearcast.columns.subscribers import SubscriberBatch, Subscribers
 from nearcast.columns.window import ArrivingMessages, MessageWindow
-from nearcast.indexes.ranked_base import Ground
-from nearcast.indexes.window_lists.index import WindowLists
 from nearcast.kernels.relevance import steady_sum
 
 WEIGHTS = np.array([1.0, 2.0, 3.0])
@@ -76,20 +74,6 @@ def test_a_window_knows_its_messages_by_id_while_they_live(monkeypatch: pytest.M
     assert window.clear_over() == 1
     assert (window.n, window.next_number) == (0, 3)
     window.append(arriving(102, []), WEIGHTS)
-
-
-def test_the_best_messages_may_be_asked_of_the_newest_only() -> None:
-    window, rows, lists = MessageWindow(), Subscribers(), WindowLists()
-    rows.put(batch([0], [[0]]), WEIGHTS)
-    window.append(arriving(0, [[0], [0, 1], [0]]), WEIGHTS)
-    window.layout().is_alive[:] = 1
-    lists.add(window, 0)
-    asked, wanted = np.array([0], np.int32), np.array([5], np.int32)
-    ground = Ground(False, 1.0)
-    whole = lists.best(rows, window, ground, asked, wanted)
-    assert whole.number[: whole.n[0]].tolist() == [2, 0, 1]
-    newest = lists.best(rows, window, ground, asked, wanted, first_number=1)
-    assert newest.number[: newest.n[0]].tolist() == [2, 1]
 
 
 def test_words_are_counted() -> None:

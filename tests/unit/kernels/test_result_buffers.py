@@ -101,7 +101,7 @@ def test_a_journal_without_room_says_so(room: int) -> None:
     one = np.zeros(1, np.int64)
     journal = JournalArrays(head, one, np.zeros(1, np.int32), np.zeros(2, np.int64), np.zeros(room), np.zeros(room, np.int64))
     nothing, small = np.zeros(1), np.array([K], np.int32)
-    rows = SubscriberArrays(nothing, nothing, nothing, small, nothing, one, small, np.ones(1, np.uint8), small)
+    rows = SubscriberArrays(nothing, nothing, nothing, small, nothing, one, small, np.ones(1, np.uint8), small, nothing)
     asked = np.array([0], np.int32)
     assert remember_all(journal, rows, of, asked, 0) == (0 if room == 1 else 1)
     assert remember(journal, of, K, 0) == (room == 2)

@@ -11,9 +11,6 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from nearcast.errors import IndexParameterError
 
 
@@ -38,9 +35,10 @@ class BufferKind(ABC):
     def kept(self, k: int) -> int:
         """How many a full buffer keeps, at least k."""
 
-    def n_filled(self, k: int, score: NDArray[np.float64]) -> int:
-        """How many of the messages found, given by their scores from the best down, go into the buffer."""
-        return len(score)
+    @property
+    def least_share(self) -> float:
+        """Of the messages found, those beyond the k-th go into the buffer that have this share of its score."""
+        return 0.0
 
     def facts(self) -> dict[str, Any]:
         return {"name": self.name, "parameters": asdict(self)}
@@ -91,10 +89,9 @@ class Skyband(BufferKind):
     def kept(self, k: int) -> int:
         return 6 * k
 
-    def n_filled(self, k: int, score: NDArray[np.float64]) -> int:
-        if len(score) < k:
-            return len(score)
-        return max(k, int(np.searchsorted(-score, -self.ratio * score[k - 1], side="right")))
+    @property
+    def least_share(self) -> float:
+        return self.ratio
 
 
 @dataclass(frozen=True, slots=True)

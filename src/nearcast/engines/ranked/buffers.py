@@ -13,7 +13,7 @@ from nearcast.engines.ranked.buffer_kinds import BufferKind
 from nearcast.engines.ranked.rows import Rows
 from nearcast.indexes.window_base import Best
 from nearcast.kernels.ranked_layouts import BufferArrays, WindowArrays
-from nearcast.kernels.result_buffers import fill_many
+from nearcast.kernels.result_buffers import count_near, fill_many
 
 _COLUMNS: dict[str, tuple[type[np.generic], int]] = {
     "start": (np.int64, 0),
@@ -82,16 +82,13 @@ class ResultBuffers:
 
     def wanted(self, k: NDArray[np.int32]) -> NDArray[np.int32]:
         """How many messages to look for, by the k of each subscription."""
-        by_k = {distinct: self.kind.wanted(distinct) for distinct in np.unique(k).tolist()}
-        return np.array([by_k[one] for one in k.tolist()], np.int32)
+        distinct, which = np.unique(k, return_inverse=True)
+        return np.array([self.kind.wanted(one) for one in distinct.tolist()], np.int32)[which]
 
     def fill(self, numbers: NDArray[np.int32], k: NDArray[np.int32], best: Best, window: WindowArrays) -> None:
         """Hold what was found; `k` is that of every subscription, by number."""
         wanted = self.wanted(k[numbers])
-        n_filled = best.n.copy()
-        for i in range(len(numbers)):
-            found = best.score[best.start[i] : best.start[i] + best.n[i]]
-            n_filled[i] = self.kind.n_filled(int(k[numbers[i]]), found)
+        n_filled = count_near(best.start, best.n, best.score, k[numbers], self.kind.least_share)
         is_complete = (n_filled == best.n) & (best.n < wanted)
         fill_many(
             self.layout(), window, k, numbers, best.start, n_filled, is_complete, best.number, best.score, self.kind.is_banded

@@ -36,8 +36,7 @@ from nearcast.engines.ranked.tick_state import RankChanges
 from nearcast.engines.ranked.word_weights import WordWeights
 from nearcast.errors import NearcastError
 from nearcast.indexes.ranked_base import Ground
-from nearcast.indexes.registry import create_ranked_index
-from nearcast.indexes.window_lists.index import WindowLists
+from nearcast.indexes.registry import create_ranked_index, create_window_index
 from nearcast.model.analysis import DEFAULT_ANALYSIS, Analysis
 from nearcast.model.delivery import Explanation, MatchReport, RankChange
 from nearcast.model.ids import Id, checked_id
@@ -74,6 +73,8 @@ class Ranker:
         In how many of how many documents each word is: {word: count}. None: every word weighs 1.
     changes
         "tick": all changes of every tick; "net": only what a call changes from its beginning to its end.
+    window_index
+        "window_grid", "window_ir_tree" or "auto": how the window is searched when lists are filled.
     buffer_parameters, parameters
         Options of the buffer and of the index.
 
@@ -91,6 +92,7 @@ class Ranker:
         idf: Mapping[Keyword, int] | None = None,
         n_documents: int | None = None,
         changes: str = "tick",
+        window_index: str = "auto",
         analysis: Analysis | None = None,
         buffer_parameters: Mapping[str, Any] | None = None,
         **parameters: Any,
@@ -104,12 +106,12 @@ class Ranker:
         self._keywords = KeywordKind(self._analysis)
         self._weights = WordWeights(idf, n_documents)
         self._ids = Identifiers()
+        ground = Ground(self._space.is_lonlat, reach_of(self._space, bounds, max_distance))
         self._ranking = Ranking(
             window,
             create_ranked_index(index, parameters),
             buffer_kind(buffer, dict(buffer_parameters or {})),
-            WindowLists(),
-            Ground(self._space.is_lonlat, reach_of(self._space, bounds, max_distance)),
+            create_window_index(window_index, ground),
             changes == "net",
         )
         self._lock = ReadWriteLock()
@@ -165,9 +167,13 @@ class Ranker:
 
     def advance(self, now: float | datetime) -> list[RankChange]:
         """Set the clock forward; messages that fall out of a window of time leave. An earlier time changes nothing."""
+        return _change_objects(self.advance_table(now))
+
+    def advance_table(self, now: float | datetime) -> pa.Table:
+        """As `advance`, with the changes as a table."""
         seconds = read_time(now, "now")
         with self._lock.writing():
-            return _change_objects(self._told(self._ranking.advance(seconds), MatchReport()))
+            return self._told(self._ranking.advance(seconds), MatchReport())
 
     def refresh_idf(self, idf: Mapping[Keyword, int] | None, n_documents: int | None = None) -> list[RankChange]:
         """Weigh words by another table, in messages of the window too; a message with another score leaves and enters."""
@@ -243,10 +249,13 @@ class Ranker:
             return {
                 "index": ranking.index.name,
                 "buffer": ranking.buffers.kind.name,
+                "window_index": ranking.window_index.name,
                 "subscriptions": ranking.subscribers.n_alive,
                 "messages": ranking.window.n_alive,
                 "keywords": self._keywords.n,
                 "held_per_subscription": held / max(1, len(alive)),
+                "refills": ranking.n_refills,
+                **{f"window_{name}": n for name, n in ranking.window_index.work().items()},
                 "bytes": sum(parts.values()),
                 **{f"{name}_bytes": n_bytes for name, n_bytes in parts.items()},
                 **own,
@@ -269,25 +278,32 @@ class Ranker:
                 "message_id_kind": ranking.window.ids.kind,
                 "index": ranking.index.facts(),
                 "buffer": ranking.buffers.kind.facts(),
+                "window_index": ranking.window_index.name,
             }
             arrays = {f"{part}.{name}": array for part, given in parts.items() for name, array in given.items()}
             write_folder(folder, _FOLDER_KIND, facts, arrays)
 
     @classmethod
-    def open(cls, folder: str | Path) -> Ranker:
-        """A saved ranker. Changes to it leave the folder as it is."""
+    def open(cls, folder: str | Path, index: str | None = None, is_mapped: bool = True, **parameters: Any) -> Ranker:
+        """A saved ranker. Changes to it leave the folder as it is.
+
+        With `index` its subscriptions are filed in that one, with these parameters. It is mapped from disk, or read at once.
+        """
         facts, arrays = read_folder(folder, _FOLDER_KIND)
+        if not is_mapped:
+            arrays = {name: array.copy() for name, array in arrays.items()}
         analysis = Analysis.from_dict(facts["analysis"])
         ranker = cls(
             window_of(facts["window"]),
-            facts["index"]["name"],
+            index or facts["index"]["name"],
             facts["buffer"]["name"],
             facts["space"],
             max_distance=facts["max_distance"],
             changes=facts["changes"],
+            window_index=facts["window_index"],
             analysis=analysis,
             buffer_parameters=facts["buffer"]["parameters"],
-            **facts["index"]["parameters"],
+            **(parameters if index else facts["index"]["parameters"]),
         )
         parts: dict[str, dict[str, NDArray[Any]]] = {part: {} for part in _PARTS}
         for key, array in arrays.items():
@@ -296,7 +312,7 @@ class Ranker:
         ranker._weights = WordWeights.from_facts(facts["idf"])
         ranker._keywords = KeywordKind.from_arrays(facts["keyword_kind"], parts["keywords"], analysis)
         ranker._ids = Identifiers.from_arrays(facts["id_kind"], parts["ids"])
-        restore_ranking(ranker._ranking, facts["message_id_kind"], parts)
+        restore_ranking(ranker._ranking, facts["message_id_kind"], parts, is_same_index=index is None)
         return ranker
 
     def _told(self, changes: RankChanges, report: MatchReport) -> pa.Table:

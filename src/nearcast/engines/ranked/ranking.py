@@ -13,11 +13,13 @@ from nearcast.engines.ranked.buffer_kinds import BufferKind
 from nearcast.engines.ranked.buffers import ResultBuffers
 from nearcast.engines.ranked.calendar import Calendar
 from nearcast.engines.ranked.tick_state import RankChanges, TickState
-from nearcast.indexes.ranked_base import Ground, RankedIndex, Rules, Scene
+from nearcast.indexes.ranked_base import RankedIndex, Rules, Scene
 from nearcast.indexes.window_base import WindowIndex
 from nearcast.kernels import ticks
 from nearcast.kernels.journal import most_changes, reckon, remember_all
 from nearcast.model.window import CountWindow, TimeWindow
+
+_FILLED_AT_ONCE = 100_000
 
 
 class Ranking:
@@ -29,16 +31,16 @@ class Ranking:
         index: RankedIndex,
         buffer: BufferKind,
         window_index: WindowIndex,
-        ground: Ground,
         is_net: bool,
     ) -> None:
         is_timed = isinstance(window, TimeWindow)
         self.rules = Rules(is_timed, window.n if isinstance(window, CountWindow) else 0, is_net, buffer.is_banded)
-        self.ground, self.index, self.window_index = ground, index, window_index
+        self.ground, self.index, self.window_index = window_index.ground, index, window_index
         self.subscribers, self.window = Subscribers(), MessageWindow()
         self.buffers, self.calendar = ResultBuffers(buffer), Calendar()
+        self.n_refills = 0
         self.state = TickState(window.seconds if isinstance(window, TimeWindow) else 0.0)
-        self.index.build(self.subscribers, self.buffers.threshold, ground)
+        self.index.build(self.subscribers, self.buffers.threshold, self.ground)
 
     @property
     def tick(self) -> int:
@@ -94,6 +96,7 @@ class Ranking:
         self._remember(numbers)
         self.subscribers.weigh(weights)
         self.window.weigh(weights)
+        self.window_index.rebuild(self.window)
         self._refill(numbers)
         self.index.build(self.subscribers, self.buffers.threshold, self.ground)
         return self._tell()
@@ -118,7 +121,6 @@ class Ranking:
         n_over = self.window.clear_over()
         if n_over:
             self.calendar.clear(n_over)
-            self.window_index.rebuild(self.window)
             at[ticks.PLACE] -= n_over
         return changes
 
@@ -127,6 +129,7 @@ class Ranking:
         lacking = run.lacking[: run.at[ticks.N_LACKING]].copy()
         run.is_lacking[lacking] = 0
         run.at[ticks.N_LACKING] = 0
+        self.n_refills += len(lacking)
         before = self.buffers.threshold[lacking]
         self._refill(lacking)
         after = self.buffers.threshold[lacking]
@@ -145,15 +148,15 @@ class Ranking:
     def _grow(self, n_subscribers: int) -> None:
         self.buffers.grow(n_subscribers)
         self.calendar.grow(n_subscribers, self.window.n)
-        n_words = int(self.subscribers.layout().n_words.max(initial=0))
-        self.state.grow(n_subscribers, self.window.n, n_words)
+        self.state.grow(n_subscribers, self.window.n, self.subscribers.most_words)
 
     def _refill(self, numbers: NDArray[np.int32]) -> None:
         """Fill buffers from the window; their lists were remembered before."""
         k = self.subscribers.layout().k
-        wanted = self.buffers.wanted(k[numbers])
-        best = self.window_index.best(self.subscribers, self.window, self.ground, numbers, wanted)
-        self.buffers.fill(numbers, k, best, self.window.layout())
+        # So many at once that they share the lists of the window, and that what is found takes little memory.
+        for part in np.split(numbers, range(_FILLED_AT_ONCE, len(numbers), _FILLED_AT_ONCE)):
+            best = self.window_index.best(self.subscribers, self.window, part, self.buffers.wanted(k[part]))
+            self.buffers.fill(part, k, best, self.window.layout())
         self.calendar.wait(numbers, self.buffers.layout(), self.window.layout())
 
     def _forget(self, numbers: NDArray[np.int32]) -> None:

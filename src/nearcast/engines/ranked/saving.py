@@ -30,8 +30,10 @@ def ranking_arrays(ranking: Ranking) -> dict[str, dict[str, NDArray[Any]]]:
     }
 
 
-def restore_ranking(ranking: Ranking, message_id_kind: str | None, parts: Mapping[str, Mapping[str, NDArray[Any]]]) -> None:
-    """Take over what `ranking_arrays` gave. The lists of the window are made anew: they are links, quickly made."""
+def restore_ranking(
+    ranking: Ranking, message_id_kind: str | None, parts: Mapping[str, Mapping[str, NDArray[Any]]], is_same_index: bool
+) -> None:
+    """Take over what `ranking_arrays` gave. The window is filed anew, and subscriptions if their index is another one."""
     ranking.subscribers = Subscribers(parts["subscribers"])
     ranking.window = MessageWindow.from_arrays(message_id_kind, parts["window"])
     ranking.buffers = ResultBuffers(ranking.buffers.kind, parts["buffers"])
@@ -40,7 +42,10 @@ def restore_ranking(ranking: Ranking, message_id_kind: str | None, parts: Mappin
     state.at[:], state.clock[:] = parts["state"]["at"], parts["state"]["clock"]
     state.heap = np.array(parts["state"]["heap"])
     ranking.window_index.rebuild(ranking.window)
-    ranking.index.restore(parts["index"], ranking.ground)
+    if is_same_index:
+        ranking.index.restore(parts["index"], ranking.ground)
+    else:
+        ranking.index.build(ranking.subscribers, ranking.buffers.threshold, ranking.ground)
 
 
 def window_facts(window: CountWindow | TimeWindow) -> dict[str, Any]:

@@ -5,33 +5,19 @@ from __future__ import annotations
 from nearcast.kernels.compile import kernel
 from nearcast.kernels.layouts import CANDIDATES
 from nearcast.kernels.relevance import proximity, relevance, similarity, steady_sum
-from nearcast.kernels.ticks import (
-    ADMIT,
-    ARRIVE,
-    DONE,
-    LACKS_JOURNAL,
-    N_CANDIDATES,
-    PHASE,
-    PLACE,
-    admit_candidates,
-    begin_tick,
-    end_tick,
-)
+from nearcast.kernels.ticks import ALL_ARRIVED, DONE, N_CANDIDATES, UNFINISHED, finish_tick, next_arrival
 
 
 @kernel
 def run_ticks(ground, spread, subscribers, window, buffers, calendar, journal, run, changes, last, rules):
     """See `RankedIndex.run_ticks`; `spread` has a value for each keyword and is all zero between messages."""
-    is_timed, n_counted, is_net, is_banded = rules
     while True:
-        if run.at[PHASE] == ARRIVE:
-            if run.at[PLACE] == last:
-                return DONE
-            place = begin_tick(window, run, is_timed)
+        place = next_arrival(window, run, last, rules.is_timed)
+        if place == ALL_ARRIVED:
+            return DONE
+        if place != UNFINISHED:
             run.at[N_CANDIDATES] = find_candidates(ground, spread, subscribers, window, buffers, run, place)
-        if run.at[PHASE] == ADMIT and not admit_candidates(subscribers, window, buffers, calendar, journal, run, is_banded):
-            return LACKS_JOURNAL
-        stopped = end_tick(subscribers, window, buffers, calendar, journal, run, changes, (is_timed, n_counted, is_net))
+        stopped = finish_tick(subscribers, window, buffers, calendar, journal, run, changes, rules)
         if stopped != DONE:
             return stopped
 

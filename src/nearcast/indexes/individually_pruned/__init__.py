@@ -1,0 +1,1 @@
+"""As `group_pruned`, but every entry of a list is tested by itself."""

@@ -1,0 +1,55 @@
+"""The index of the window that is a tree of boxes, each with the words in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearcast.columns.subscribers import Subscribers
+from nearcast.columns.window import MessageWindow
+from nearcast.indexes.window_base import Best
+from nearcast.indexes.window_ir_tree.build import make_tree
+from nearcast.indexes.window_ir_tree.layout import TreeArrays
+from nearcast.indexes.window_ir_tree.match import find_best
+from nearcast.indexes.window_pieces import Piece, PiecedWindow
+from nearcast.kernels.window_search import SearchLimits
+
+
+class WindowIRTree(PiecedWindow):
+    """Paper: the IR-tree (Cong et al. 2009), which Skype searches to refill its buffers; here a packed tree for each piece."""
+
+    name = "window_ir_tree"
+    paper = "Cong et al. 2009 (IR-tree), as used by Skype"
+    summary = "trees of boxes, each with the words in it"
+    groups: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "messages": {"offset": np.int32},
+        "nodes": {"first_member": np.int32, "end_member": np.int32},
+        "boxes": {"box": np.float32},
+        "borders": {"word_start": np.int32},
+        "words": {"keyword": np.int32, "heft": np.float32},
+    }
+    n_figures = 2
+
+    def piece_of(self, window: MessageWindow, first: int, last: int) -> Piece:
+        assert self.frame is not None
+        return make_tree(window.layout(), first, last, self.frame)
+
+    def search(
+        self,
+        subscribers: Subscribers,
+        window: MessageWindow,
+        numbers: NDArray[np.int32],
+        turns: NDArray[np.int64],
+        n_wanted: NDArray[np.int32],
+        limits: SearchLimits,
+        found: Best,
+    ) -> None:
+        n_words = int(subscribers.layout().n_words[numbers].max())
+        search = self.search_arrays(subscribers, window, limits, found, n_words)
+        tree = TreeArrays(self.table, **{name: column.used for name, column in self.columns.items()})
+        n_parts = len(tree.first_member)
+        scratch = (np.empty(n_parts), np.empty(n_parts, np.int64))
+        find_best(tree, self.frame, search, *scratch, numbers, turns, n_wanted, found.start, found.n)

@@ -1,1 +1,0 @@
-"""The messages of each keyword, newest first."""

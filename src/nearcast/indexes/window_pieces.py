@@ -1,0 +1,202 @@
+"""A window filed in pieces: each is a run of consecutive messages, filed once and never changed.
+
+New messages wait in a short tail. Once there are enough they become a piece; pieces of like size become one larger piece, and
+a piece is dropped when its last message is over. So a message is filed anew a few times in its life, and clearing the window
+moves nothing. All pieces lie one after the other in the same arrays: the newest, which are put together, at the end, the
+oldest, which are dropped, in front.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearcast.columns.growing import GrowingArray
+from nearcast.columns.subscribers import Subscribers
+from nearcast.columns.window import MessageWindow
+from nearcast.indexes.ranked_base import Ground
+from nearcast.indexes.window_base import EVERYTHING, Best, WindowIndex
+from nearcast.kernels.near_bounds import Frame, frame_of
+from nearcast.kernels.window_search import SearchArrays, SearchLimits, sign_messages
+
+# Columns of the table of pieces: sequence numbers, then where the piece starts in each group of columns, then its own figures.
+FIRST, END, STARTS = 0, 1, 2
+# A tail of so many messages becomes a piece.
+TAIL = 512
+# A piece and those after it become one when those are so many times as large.
+_GROWTH = 7
+# No piece grows beyond this share of the window, so that what is over is dropped soon.
+_LARGEST_SHARE = 2
+# A search costs about as much more with many pieces as filing so many messages.
+_WORTH_SETTLING = 16
+# So many subscriptions are searched for in an order that keeps to the same lists.
+_MANY = 256
+
+
+class Piece(NamedTuple):
+    """What a run of messages is filed as: columns by name, and figures for the table."""
+
+    columns: Mapping[str, NDArray[Any]]
+    figures: tuple[int, ...]
+
+
+class PiecedWindow(WindowIndex):
+    """The life of pieces; what is in them, and how they are searched, is up to the index."""
+
+    # By group, columns of one length.
+    groups: ClassVar[Mapping[str, Mapping[str, Any]]]
+    n_figures: ClassVar[int]
+
+    def __init__(self, ground: Ground) -> None:
+        super().__init__(ground)
+        self.counters = np.zeros(3, np.int64)
+        self._empty()
+
+    def _empty(self) -> None:
+        self.frame: Frame | None = None
+        self.columns = {name: GrowingArray(dtype) for group in self.groups.values() for name, dtype in group.items()}
+        self.table = np.empty((0, STARTS + len(self.groups) + self.n_figures), np.int64)
+        self.tail = GrowingArray(np.int64)
+        self.tail_first = 0
+        self._oldest = 0
+
+    # --- filing ------------------------------------------------------------------------------------------------------
+
+    def add(self, window: MessageWindow, first: int) -> None:
+        if window.n == first:
+            return
+        layout = window.layout()
+        if self.frame is None:
+            self.frame = frame_of(*self.ground, float(layout.x[first]), float(layout.y[first]))
+            self.tail_first = self._oldest = window.base + first
+        signature = np.empty(window.n - first, np.int64)
+        sign_messages(layout.keyword_start, layout.keyword, first, signature)
+        self.tail.extend(signature)
+        if self.tail.n >= TAIL:
+            self._drop_over(window, first)
+            largest = max(8 * TAIL, (window.next_number - self._oldest) // _LARGEST_SHARE)
+            for begin in range(max(self.tail_first, self._oldest), window.next_number, largest):
+                self._file(window, begin, min(begin + largest, window.next_number))
+            self.tail, self.tail_first = GrowingArray(np.int64), window.next_number
+            self._put_together(window, largest)
+
+    def rebuild(self, window: MessageWindow) -> None:
+        self._empty()
+        alive = window.layout().is_alive.view(np.bool_)
+        self.add(window, int(alive.argmax()) if alive.any() else window.n)
+
+    def _drop_over(self, window: MessageWindow, n_arrived: int) -> None:
+        """Forget pieces without living messages, and give back their memory when it is a quarter of all."""
+        self._oldest = max(self._oldest, window.base)
+        arrived = window.layout().is_alive.view(np.bool_)[self._oldest - window.base : n_arrived]
+        if len(arrived):
+            ahead = int(arrived.argmax())
+            self._oldest += ahead if arrived[ahead] else len(arrived)
+        self.table = self.table[self.table[:, END] > self._oldest]
+        for at, group in enumerate(self.groups.values()):
+            n_over = int(self.table[0, STARTS + at]) if len(self.table) else self.columns[next(iter(group))].n
+            if 4 * n_over > self.columns[next(iter(group))].n:
+                for name in group:
+                    self.columns[name] = GrowingArray(self.columns[name].room.dtype, self.columns[name].used[n_over:].copy())
+                self.table[:, STARTS + at] -= n_over
+
+    def _put_together(self, window: MessageWindow, largest: int) -> None:
+        """Make one piece of the newest ones, if they outgrow the first of them."""
+        size = self.table[:, END] - self.table[:, FIRST]
+        newer = size[::-1].cumsum()[::-1] - size
+        for at in np.flatnonzero((_GROWTH * size <= newer) & (size + newer <= largest)).tolist()[:1]:
+            begin = max(int(self.table[at, FIRST]), self._oldest)
+            for group, start in zip(self.groups.values(), self.table[at, STARTS:].tolist(), strict=False):
+                for name in group:
+                    self.columns[name].n = start
+            self.table = self.table[:at]
+            self._file(window, begin, window.next_number)
+
+    def _settle(self, window: MessageWindow) -> None:
+        """Put all pieces together, as far as they may be: worth its time before many searches."""
+        begin = max(int(self.table[0, FIRST]), self._oldest, window.base)
+        for column in self.columns.values():
+            column.n = 0
+        self.table = self.table[:0]
+        largest = -(-(self.tail_first - begin) // _LARGEST_SHARE)
+        for first in range(begin, self.tail_first, max(1, largest)):
+            self._file(window, first, min(first + largest, self.tail_first))
+
+    def _file(self, window: MessageWindow, begin: int, end: int) -> None:
+        piece = self.piece_of(window, begin - window.base, end - window.base)
+        starts = [self.columns[next(iter(group))].n for group in self.groups.values()]
+        for name, column in piece.columns.items():
+            self.columns[name].extend(column)
+        self.table = np.vstack([self.table, np.array([begin, end, *starts, *piece.figures], np.int64)])
+
+    @abstractmethod
+    def piece_of(self, window: MessageWindow, first: int, last: int) -> Piece:
+        """File the messages at places `first` … `last - 1`."""
+
+    # --- searching ---------------------------------------------------------------------------------------------------
+
+    def best(
+        self,
+        subscribers: Subscribers,
+        window: MessageWindow,
+        numbers: NDArray[np.int32],
+        n_wanted: NDArray[np.int32],
+        limits: SearchLimits = EVERYTHING,
+    ) -> Best:
+        start = np.concatenate([[0], np.cumsum(n_wanted)]).astype(np.int64)
+        found = Best(start, np.zeros(len(numbers), np.int32), np.empty(int(start[-1]), np.int64), np.empty(int(start[-1])))
+        if self.frame is not None and len(numbers):
+            if len(self.table) > _LARGEST_SHARE and _WORTH_SETTLING * len(numbers) > window.n:
+                self._settle(window)
+            turns = np.arange(len(numbers)) if len(numbers) < _MANY else _by_words(subscribers, numbers)
+            self.search(subscribers, window, numbers, turns, n_wanted, limits, found)
+        return found
+
+    @abstractmethod
+    def search(
+        self,
+        subscribers: Subscribers,
+        window: MessageWindow,
+        numbers: NDArray[np.int32],
+        turns: NDArray[np.int64],
+        n_wanted: NDArray[np.int32],
+        limits: SearchLimits,
+        found: Best,
+    ) -> None:
+        """Write what `best` gives, for the positions of `numbers` in the order of `turns`."""
+
+    def search_arrays(
+        self, subscribers: Subscribers, window: MessageWindow, limits: SearchLimits, found: Best, n_words: int
+    ) -> SearchArrays:
+        """What every search for subscriptions of at most so many words reads and writes."""
+        tail = (self.tail_first, self.tail.used)
+        return SearchArrays(
+            subscribers.layout(),
+            window.layout(),
+            (self.ground.is_lonlat, self.ground.max_distance),
+            limits,
+            *tail,
+            np.empty(n_words),
+            found.number,
+            found.score,
+            self.counters,
+        )
+
+    # --- insight -----------------------------------------------------------------------------------------------------
+
+    def work(self) -> dict[str, int]:
+        return dict(zip(("parts", "entries", "scored"), self.counters.tolist(), strict=True))
+
+    @property
+    def n_bytes(self) -> int:
+        return sum(column.room.nbytes for column in self.columns.values()) + self.tail.room.nbytes + self.table.nbytes
+
+
+def _by_words(subscribers: Subscribers, numbers: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Keyword by keyword, and for each from west to east: neighbours then search the same lists."""
+    layout = subscribers.layout()
+    return np.lexsort((layout.x[numbers], layout.keyword[layout.first[numbers]]))

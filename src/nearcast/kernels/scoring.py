@@ -1,0 +1,26 @@
+"""How similar a message of the window and a ranked subscription are, by their places in the arrays."""
+
+from __future__ import annotations
+
+from nearcast.kernels.compile import inline_kernel
+from nearcast.kernels.relevance import similarity, steady_sum
+
+
+@inline_kernel
+def similarity_of(subscribers, window, common, s, place):
+    """The similarity of a message and a subscription that have a word in common; `common` is scratch."""
+    keyword, own, value = window.keyword, subscribers.keyword, window.value
+    at, end = window.keyword_start[place], window.keyword_start[place + 1]
+    own_at = subscribers.first[s]
+    own_end = own_at + subscribers.n_words[s]
+    n_common = 0
+    while at < end and own_at < own_end:
+        if keyword[at] == own[own_at]:
+            common[n_common] = value[at]
+            n_common += 1
+            at, own_at = at + 1, own_at + 1
+        elif keyword[at] < own[own_at]:
+            at += 1
+        else:
+            own_at += 1
+    return similarity(steady_sum(common, n_common), window.length[place], subscribers.length[s])

@@ -1,0 +1,210 @@
+"""Every index of the window, against the definition of relevance, while messages come and end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from numpy.typing import NDArray
+
+import nearcast as nc
+from nearcast.columns.subscribers import SubscriberBatch, Subscribers
+from nearcast.columns.window import ArrivingMessages, MessageWindow
+from nearcast.indexes.ranked_base import Ground
+from nearcast.indexes.registry import WINDOW_INDEXES, create_window_index
+from nearcast.indexes.window_base import EVERYTHING, Best, WindowIndex
+from nearcast.kernels.window_search import SearchLimits
+from nearcast.model.relevance import distance, relevance, spatial_proximity, text_similarity
+from nearcast.model.spaces import Space
+from nearcast.testing.budget import Budget
+from nearcast.testing.ranked_worlds import run_ranked_worlds
+
+NAMES = list(WINDOW_INDEXES)
+N_SUBSCRIBERS = 8
+Found = list[tuple[int, float]]
+
+
+class World:
+    """A window that slides, subscriptions, and the answers by definition; the same for the same seed."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng([42, seed])
+        self.is_crowded = seed % 3 == 2
+        is_lonlat = bool(self.rng.integers(2))
+        self.space = Space.LONLAT if is_lonlat else Space.PLANE
+        reach = (2e7, 1e6) if is_lonlat else (1.4, 0.3)
+        self.ground = Ground(is_lonlat, float(reach[int(self.rng.integers(2))]))
+        self.n_words = 3 if self.is_crowded else int(self.rng.integers(3, 30))
+        self.weights = self.rng.uniform(1, 5, self.n_words) if seed % 2 else np.ones(self.n_words)
+        self.subscribers, self.window = Subscribers(), MessageWindow()
+        x, y = self.places(N_SUBSCRIBERS)
+        spatial = self.rng.choice([0.0, 0.2, 0.5, 0.9, 1.0], N_SUBSCRIBERS)
+        numbers, k = np.arange(N_SUBSCRIBERS, dtype=np.int32), np.ones(N_SUBSCRIBERS, np.int32)
+        # Words that no message has, too.
+        self.weights = np.append(self.weights, 1.0)
+        words = self.words(N_SUBSCRIBERS, 4, self.n_words + 1)
+        self.subscribers.put(SubscriberBatch(numbers, x, y, spatial, k, *words), self.weights)
+
+    def places(self, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        drawn = self.rng.uniform(-1, 1, (2, n))
+        # Often the same few places: equal scores.
+        drawn = np.round(drawn * 2) / 2 if self.rng.random() < 0.5 else drawn
+        x, y = drawn * np.array([[180.0], [90.0]]) if self.ground.is_lonlat else drawn
+        return x, y
+
+    def words(self, n: int, most: int, n_words: int, least: int = 1) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        drawn = [np.unique(self.rng.integers(0, n_words, int(self.rng.integers(least, most + 1)))) for _ in range(n)]
+        start = np.concatenate([[0], np.cumsum([len(own) for own in drawn])]).astype(np.int64)
+        return start, np.concatenate(drawn).astype(np.int32)
+
+    def arrive(self, indexes: list[WindowIndex]) -> None:
+        """Messages come, and then some end; the oldest, or all but a few stragglers."""
+        n = int(self.rng.integers(60, 120)) if self.is_crowded else int(self.rng.integers(1, 40))
+        first, (x, y) = self.window.n, self.places(n)
+        # Some messages have no words.
+        start, keyword = self.words(n, 6 if n > 3 else 1, self.n_words, least=0)
+        ids = pa.array(np.arange(n) + self.window.next_number)
+        n_times, time = self.rng.integers(1, 3, len(keyword)).astype(np.int32), self.rng.integers(0, 3, n).astype(float)
+        self.window.append(ArrivingMessages(ids, time, x, y, start, keyword, n_times), self.weights)
+        for index in indexes:
+            index.add(self.window, first)
+        alive = self.window.layout().is_alive
+        alive[first:] = 1
+        if self.rng.random() < 0.7:
+            over = max(0, self.window.n - int(self.rng.integers(20, 150)))
+            alive[:over] &= self.rng.random(over) < (0.05 if self.rng.random() < 0.3 else 0.0)
+        if self.rng.random() < 0.05:
+            alive[:] = 0
+        if self.rng.random() < 0.3:
+            self.window.clear_over()
+
+    def expected(self, s: int, n: int, limits: SearchLimits) -> Found:
+        rows, window = self.subscribers.layout(), self.window.layout()
+        own = rows.keyword[rows.first[s] : rows.first[s] + rows.n_words[s]].tolist()
+        scored = []
+        for place in np.flatnonzero(window.is_alive).tolist():
+            number = self.window.base + place
+            run = slice(window.keyword_start[place], window.keyword_start[place + 1])
+            counts = dict(zip(window.keyword[run].tolist(), window.n_times[run].tolist(), strict=True))
+            if not limits.first <= number < limits.end or not counts.keys() & set(own):
+                continue
+            away = distance(self.space, float(rows.x[s]), float(rows.y[s]), float(window.x[place]), float(window.y[place]))
+            near = spatial_proximity(away, self.ground.max_distance)
+            similar = text_similarity(counts, own, lambda word: float(self.weights[word]))
+            score = relevance(float(rows.spatial_weight[s]), near, similar)
+            if score >= limits.least_score:
+                scored.append((score, float(window.time[place]), number))
+        return [(number, score) for score, _, number in sorted(scored, reverse=True)[:n]]
+
+    def limits(self) -> SearchLimits:
+        if self.rng.random() < 0.6:
+            return EVERYTHING
+        last = self.window.next_number
+        ends = sorted((last - int(self.rng.integers(0, 100)), last - int(self.rng.integers(0, 40))))
+        return SearchLimits(ends[0], ends[1], float(self.rng.uniform(0, 0.6)))
+
+
+def found_of(best: Best, i: int) -> Found:
+    run = slice(best.start[i], best.start[i] + best.n[i])
+    return list(zip(best.number[run].tolist(), best.score[run].tolist(), strict=True))
+
+
+@pytest.fixture(autouse=True)
+def _clears_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nearcast.columns.window._LEAST_OVER", 0)
+
+
+def test_every_index_finds_the_best_while_the_window_slides(budget: Budget, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = np.arange(N_SUBSCRIBERS, dtype=np.int32)
+    n_found = 0
+    for seed in range(max(6, budget.worlds // 8)):
+        monkeypatch.setattr("nearcast.indexes.window_pieces.TAIL", (1, 4, 16, 64)[seed % 4])
+        world = World(seed)
+        indexes = [create_window_index(name, world.ground) for name in NAMES]
+        for _ in range(8):
+            world.arrive(indexes)
+            wanted, limits = world.rng.integers(1, 25, N_SUBSCRIBERS).astype(np.int32), world.limits()
+            if world.rng.random() < 0.1:
+                for index in indexes:
+                    index.rebuild(world.window)
+            answers = [index.best(world.subscribers, world.window, asked, wanted, limits) for index in indexes]
+            for s in range(N_SUBSCRIBERS):
+                expected = world.expected(s, int(wanted[s]), limits)
+                n_found += len(expected)
+                for name, best in zip(NAMES, answers, strict=True):
+                    assert found_of(best, s) == expected, (seed, name, s, limits)
+    assert n_found > 100
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_many_are_searched_for_as_one_by_one(name: str) -> None:
+    world = World(2)
+    index = create_window_index(name, world.ground)
+    for _ in range(8):
+        world.arrive([index])
+    n = 270
+    x, y = world.places(n)
+    numbers = np.arange(n, dtype=np.int32)
+    words = world.words(n, 3, world.n_words)
+    world.subscribers.put(
+        SubscriberBatch(numbers, x, y, world.rng.uniform(0, 1, n), np.ones(n, np.int32), *words), world.weights
+    )
+    wanted = np.full(n, 3, np.int32)
+    alone = [index.best(world.subscribers, world.window, numbers[s : s + 1], wanted[s : s + 1]) for s in range(n)]
+    together = index.best(world.subscribers, world.window, numbers, wanted)
+    assert [found_of(together, s) for s in range(n)] == [found_of(best, 0) for best in alone]
+    assert index.work()["scored"] > 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_index_stays_small_while_the_window_slides(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nearcast.indexes.window_pieces.TAIL", 4)
+    world = World(1)
+    index = create_window_index(name, world.ground)
+    sizes = []
+    for _ in range(60):
+        world.arrive([index])
+        world.window.layout().is_alive[: max(0, world.window.n - 50)] = 0
+        sizes.append(index.n_bytes)
+    assert max(sizes[30:]) < 2 * max(sizes[:30])
+
+
+def test_nobody_finds_anything_in_an_empty_window() -> None:
+    world = World(0)
+    for name in NAMES:
+        index = create_window_index(name, world.ground)
+        index.rebuild(world.window)
+        best = index.best(world.subscribers, world.window, np.arange(2, dtype=np.int32), np.full(2, 3, np.int32))
+        assert best.n.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_ranker_gives_the_answers_of_the_oracle(name: str, monkeypatch: pytest.MonkeyPatch, budget: Budget) -> None:
+    monkeypatch.setattr("nearcast.indexes.window_pieces.TAIL", 8)
+
+    def make_ranker(**options: Any) -> nc.Ranker:
+        given: dict[str, Any] = {"buffer": "kmax", "buffer_parameters": {"factor": 1.0}, **options}
+        return nc.Ranker(index="ranked_scan", window_index=name, **given)
+
+    run_ranked_worlds(make_ranker, max(2, budget.worlds // 20), seed=5)
+
+
+def test_a_saved_ranker_is_opened_with_another_index(tmp_path: Path) -> None:
+    ranker = nc.Ranker(nc.CountWindow(5), "ranked_scan", space="plane", max_distance=10.0, window_index="window_ir_tree")
+    ranker.publish([nc.Message(i, ["a", f"w{i}"], (i, 0)) for i in range(6)])
+    ranker.subscribe([nc.RankedSubscription(s, ["a", f"w{s}"], (s, 0), k=2) for s in range(4)])
+    ranker.save(tmp_path / "saved")
+    for index, is_mapped in ((None, True), ("covering_quadtree", False)):
+        opened = nc.Ranker.open(tmp_path / "saved", index, is_mapped)
+        assert opened.stats()["index"] == (index or "ranked_scan")
+        assert opened.top_table().equals(ranker.top_table())
+        told = opened.publish([nc.Message(7, ["a"], (1, 0))])
+        assert {change.message_id for change in told} >= {7}
+
+
+def test_an_unknown_index_of_the_window_is_named() -> None:
+    with pytest.raises(nc.NearcastError, match="no window index 'nope'; expected 'auto' or one of window_grid, window_ir_tree"):
+        nc.Ranker(nc.CountWindow(5), window_index="nope")
