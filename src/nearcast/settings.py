@@ -46,6 +46,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("max_interest_clauses", 256, "clauses of one interest in disjunctive normal form"),
     Setting("max_region_vertices", 100_000, "vertices of one polygon or multipolygon"),
     Setting("max_covering_boxes", 8, "boxes that cover one region inside an index"),
+    Setting("bench_states", "", "folder that keeps the filled states of ranked experiments; empty = a temporary one"),
     Setting("kernel_cache", "", "folder of compiled kernels; empty = the user's cache folder"),
 )
 

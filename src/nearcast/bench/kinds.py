@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from nearcast.bench.encode_kind import measure_encoding
 from nearcast.bench.match_kind import measure_matching
 from nearcast.bench.moving_kind import measure_moving
+from nearcast.bench.moving_prototype_kind import measure_moving_prototype
 from nearcast.bench.pipeline_kind import measure_pipeline
 from nearcast.bench.plan import Plan, Point
 from nearcast.bench.prototype_kind import measure_prototype
+from nearcast.bench.ranked_kind import measure_ranked
 from nearcast.bench.record import Record
 from nearcast.bench.service_kind import measure_service
 from nearcast.bench.silent_kind import measure_silence
@@ -37,6 +39,8 @@ KINDS: dict[str, Kind] = {
     "service": Kind(measure_service, lambda plan: 1 + len(plan.series)),
     "prototype": Kind(measure_prototype, lambda plan: 2 + len(plan.series)),
     "moving": Kind(measure_moving, lambda plan: 2 + len(plan.series)),
+    "moving_prototype": Kind(measure_moving_prototype, lambda plan: 2 + len(plan.series)),
+    "ranked": Kind(measure_ranked, lambda plan: 2 + len(plan.series)),
     "silent": Kind(measure_silence, lambda plan: 2 + len(plan.series)),
     "encode": Kind(measure_encoding, lambda plan: 1 + len(plan.series)),
     "pipeline": Kind(measure_pipeline, lambda plan: 1 + len(plan.series)),

@@ -20,6 +20,7 @@ from nearcast.engines.moving import MovingMatcher
 from nearcast.errors import NearcastError, PlanError
 from nearcast.indexes.registry import indexes
 from nearcast.workloads import open_workload
+from nearcast.workloads.base import Workload
 from nearcast.workloads.moving import Moving
 
 _WARM_SUBSCRIPTIONS = 500
@@ -38,10 +39,7 @@ class Step(NamedTuple):
 class Journey:
     """What all series of a point share: who subscribes, and what happens step by step."""
 
-    def __init__(self, plan: Plan, point: Point) -> None:
-        workload = open_workload(point.workload, **point.workload_parameters)
-        if not isinstance(workload, Moving):
-            raise PlanError(f"plan {plan.name!r} of kind 'moving' has the workload {point.workload!r}; expected 'moving'")
+    def __init__(self, workload: Workload, plan: Plan, point: Point) -> None:
         self.workload, self.size, self.seed = workload, point.size, plan.seed
         self.subscriptions = workload.subscriptions(point.size.n_subscriptions, plan.seed)
         self._messages = workload.messages(point.size.n_messages * (point.size.life + point.size.repetitions), plan.seed)
@@ -52,10 +50,13 @@ class Journey:
 
     def steps(self) -> Iterator[Step]:
         """The steps to time, from the start; equal for every series."""
-        subscribers = self.workload.subscribers(self.size.n_subscriptions, self.seed)
-        for step in range(self.size.life, self.size.life + self.size.repetitions):
-            moves = self.workload.moves(subscribers.advance(), self.seed)
+        for at, moves in zip(range(self.size.repetitions), self.travels(), strict=False):
+            step = self.size.life + at
             yield Step(float(step), _chunks(moves, self.size.chunk), _chunks(self._arriving(step), self.size.chunk))
+
+    def travels(self) -> Iterator[pa.Table]:
+        """The moves of one step after the other, without end."""
+        raise NotImplementedError
 
     def _arriving(self, step: int) -> pa.Table:
         n = self.size.n_messages
@@ -65,22 +66,39 @@ class Journey:
         return messages.append_column("expires", pa.array(np.full(n, float(step + self.size.life))))
 
 
+class RoadJourney(Journey):
+    """Subscribers travel on roads."""
+
+    workload: Moving
+
+    def __init__(self, plan: Plan, point: Point) -> None:
+        workload = open_workload(point.workload, **point.workload_parameters)
+        if not isinstance(workload, Moving):
+            raise PlanError(f"plan {plan.name!r} of kind 'moving' has the workload {point.workload!r}; expected 'moving'")
+        super().__init__(workload, plan, point)
+
+    def travels(self) -> Iterator[pa.Table]:
+        subscribers = self.workload.subscribers(self.size.n_subscriptions, self.seed)
+        while True:
+            yield self.workload.moves(subscribers.advance(), self.seed)
+
+
 def measure_moving(plan: Plan, point: Point, say: Callable[[str], None]) -> list[Record]:
     """One record per series."""
     _check_reference(plan)
     say("generating")
-    journey = Journey(plan, point)
+    journey = RoadJourney(plan, point)
     lived = []
     # Series that take turns share whatever else the machine does meanwhile, but all must fit into memory.
     for group in [point.series] if point.size.takes_turns else [[series] for series in point.series]:
-        living = [_Living(journey, series, say) for series in group]
+        living = [Living(journey, series, say) for series in group]
         for step in journey.steps():
             for one in living:
                 one.live(step)
         lived += [one.end(plan.check.messages) for one in living]
     say("checking")
     if plan.check.against != "other":
-        reference = _Living(journey, Series(plan.check.against, plan.check.against), lambda what: None)
+        reference = Living(journey, Series(plan.check.against, plan.check.against), lambda what: None)
         for step in journey.steps():
             reference.live(step)
         lived.append(reference.end(plan.check.messages))
@@ -93,8 +111,11 @@ def measure_moving(plan: Plan, point: Point, say: Callable[[str], None]) -> list
     return [this.record for this in lived[: len(point.series)]]
 
 
-class _Lived(NamedTuple):
-    """A journey that is over: its record, and what must be the same for every index."""
+class Lived(NamedTuple):
+    """A journey that is over: its record, and what must be the same for every index.
+
+    `changes` has a number and a checksum for moves, expiry and arrivals of every step.
+    """
 
     label: str
     record: Record
@@ -102,7 +123,7 @@ class _Lived(NamedTuple):
     results: pa.Table
 
 
-class _Living:
+class Living:
     """One series on its way."""
 
     def __init__(self, journey: Journey, series: Series, say: Callable[[str], None]) -> None:
@@ -143,7 +164,7 @@ class _Living:
         first = step.messages[0]["id"][0].as_py()
         self._matches = np.bincount(arriving.message_ids() - first, minlength=self._journey.size.n_messages)
 
-    def end(self, n_checked: int) -> _Lived:
+    def end(self, n_checked: int) -> Lived:
         """The record of the journey, and results to compare."""
         stats = self._matcher.stats()
         facts: dict[str, Any] = {
@@ -161,7 +182,7 @@ class _Living:
         ids = np.unique(np.linspace(0, self._journey.size.n_subscriptions - 1, n_checked).astype(np.int64))
         results = self._matcher.current_table(ids.tolist())
         in_order = results.sort_by([(name, "ascending") for name in results.column_names]).combine_chunks()
-        return _Lived(self._label, record, self._changes, in_order)
+        return Lived(self._label, record, self._changes, in_order)
 
 
 _STEP_FACTS = (
@@ -200,15 +221,18 @@ class _Calls:
     @property
     def checksum(self) -> int:
         """Equal for equal sets of changes."""
-        sums = [np.uint64(0)]
-        for table in self._changes:
-            subscription, message, change = (np.asarray(table[name]).astype(np.uint64) for name in table.column_names)
-            mixed = (subscription + np.uint64(1)) * _MIX_SUBSCRIPTION ^ (message + np.uint64(1)) * _MIX_MESSAGE
-            sums.append(((mixed ^ (mixed >> np.uint64(29))) * (change + np.uint64(2))).sum())
-        return int(np.array(sums).sum())
+        sums = [checksum_of(*(np.asarray(table[name]) for name in table.column_names)) for table in self._changes]
+        return int(np.array(sums, np.uint64).sum())
 
     def message_ids(self) -> NDArray[np.int64]:
         return np.concatenate([np.asarray(table["message_id"], np.int64) for table in self._changes])
+
+
+def checksum_of(subscription: NDArray[Any], message: NDArray[Any], change: NDArray[Any]) -> np.uint64:
+    """Equal for equal sets of changes, whatever their order; the sum of sums is that of all."""
+    own, other, sign = (ids.astype(np.int64).astype(np.uint64) for ids in (subscription, message, change))
+    mixed = (own + np.uint64(1)) * _MIX_SUBSCRIPTION ^ (other + np.uint64(1)) * _MIX_MESSAGE
+    return np.uint64(((mixed ^ (mixed >> np.uint64(29))) * (sign + np.uint64(2))).sum())
 
 
 def _warm_up(journey: Journey, series: Series) -> None:
@@ -235,7 +259,7 @@ def _check_reference(plan: Plan) -> None:
         raise PlanError(f"plan {plan.name!r} checks against {against!r}; expected 'other' or one of {', '.join(known)}")
 
 
-def _compare(one: _Lived, other: _Lived) -> None:
+def _compare(one: Lived, other: Lived) -> None:
     if one.changes == other.changes and one.results.equals(other.results):
         return
     step = next((at for at, pair in enumerate(zip(one.changes, other.changes, strict=True)) if pair[0] != pair[1]), None)

@@ -25,6 +25,8 @@ SUBJECTS = {
     "pipeline": "method",
     "service": "index",
     "prototype": "method",
+    "ranked": "index",
+    "moving_prototype": "method",
 }
 DEFAULT_METRICS = {
     "match": ("us_per_message", "candidates_per_message", "nodes_per_message", "matches_per_message", "bytes_per_subscription"),
@@ -37,6 +39,19 @@ DEFAULT_METRICS = {
         "candidates_per_message",
         "candidates_per_move",
         "bytes_per_subscription",
+    ),
+    "moving_prototype": ("us_per_message", "us_per_move", "us_per_expiry", "matches_per_message", "updates_per_move"),
+    "ranked": (
+        "arrival_us",
+        "expiry_us",
+        "tick_us",
+        "candidates_per_message",
+        "nodes_per_message",
+        "refills_per_message",
+        "held_per_subscription",
+        "index_bytes_per_subscription",
+        "bytes_per_subscription",
+        "fill_seconds",
     ),
     "silent": ("ms_per_step", "traffic_per_step", "reports_per_step", "contacts_per_step"),
     "service": (
@@ -61,7 +76,7 @@ DEFAULT_METRICS = {
     "pipeline": ("messages_per_second", "us_per_message", "p50_batch_ms"),
 }
 DATA_FOLDER = "$NEARCAST_DATA"
-_COUNTS = ("n_subscriptions", "n_messages", "built_percent")
+_COUNTS = ("n_subscriptions", "n_messages", "built_percent", "life")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +86,8 @@ class Size:
     `n_history` past messages are given to indexes with a cost model. Series that take turns are all built first and then
     timed pass by pass, one after the other: for ratios near 1, where everything fits into memory. Of the subscriptions
     `built_percent` are there from the start, the rest is inserted in small batches before messages come. Kind
-    "moving": `n_messages` arrive in each of `repetitions` time steps, and live for `life` steps.
+    "moving" and "ranked": `n_messages` arrive in each of `repetitions` time steps, and live for `life` steps; `warm_steps`
+    more pass before the clock runs.
     """
 
     n_subscriptions: int
@@ -82,6 +98,7 @@ class Size:
     takes_turns: bool = False
     built_percent: int = 100
     life: int = 10
+    warm_steps: int = 0
     workload: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -252,6 +269,7 @@ def _read_size(table: TomlTable) -> Size:
         takes_turns=table.flag("takes_turns", False),
         built_percent=table.count("built_percent", 100),
         life=table.count("life", 10),
+        warm_steps=table.count("warm_steps", 0),
         workload=table.table("workload", {}).rest(),
     )
     table.nothing_left()

@@ -7,30 +7,34 @@ int64 ids. Coordinates are rounded to float32 beforehand, which is all the proto
 
 from __future__ import annotations
 
-import importlib
-import os
-import sys
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from nearcast.bench.answers import in_chunks
 from nearcast.bench.measuring import time_once, timed
-from nearcast.bench.plan import DATA_FOLDER, Plan, Point, Series
+from nearcast.bench.plan import Plan, Point, Series
+from nearcast.bench.prototype_tables import (
+    MOST_MESSAGE_WORDS,
+    MOST_SUBSCRIPTION_WORDS,
+    keyword_matrix,
+    load,
+    prototype_folder,
+    rounded,
+    single_columns,
+)
 from nearcast.bench.record import Record
-from nearcast.columns.arrow import list_offsets, numbers
+from nearcast.columns.arrow import numbers
 from nearcast.engines.boolean import Matcher
 from nearcast.errors import NearcastError, PlanError
 from nearcast.workloads import open_workload
 
 METHODS = ("prototype", "match_runs", "match_encoded")
-_MOST_SUBSCRIPTION_WORDS, _MOST_MESSAGE_WORDS = 5, 20
 _MESSAGES_AT_ONCE = 16
 _COPY_COST = 2e-6
 # Odd, to tell sums of ids of different messages apart.
@@ -43,9 +47,9 @@ class _Scene:
     def __init__(self, plan: Plan, point: Point) -> None:
         self.workload = open_workload(point.workload, **point.workload_parameters)
         size = point.size
-        self.subscriptions = _rounded(self.workload.subscriptions(size.n_subscriptions, plan.seed))
-        self.messages = _rounded(self.workload.messages(size.n_messages, plan.seed))
-        self.history = _rounded(self.workload.history(size.n_history))
+        self.subscriptions = rounded(self.workload.subscriptions(size.n_subscriptions, plan.seed))
+        self.messages = rounded(self.workload.messages(size.n_messages, plan.seed))
+        self.history = rounded(self.workload.history(size.n_history))
         self.chunks = in_chunks(self.messages, size.chunk)
 
     @cached_property
@@ -95,13 +99,13 @@ class _Prototype(Runner):
     """The prototype takes keywords as a matrix, padded with -1, and writes two runs of positions for each message."""
 
     def __init__(self, scene: _Scene, folder: Path) -> None:
-        fk3 = _load(folder)
-        keywords = _matrix(scene.subscriptions, _MOST_SUBSCRIPTION_WORDS)[0]
-        box = _columns(scene.subscriptions, "x0", "y0", "x1", "y1")
-        history = (*_matrix(scene.history, _MOST_MESSAGE_WORDS), _columns(scene.history, "x", "y"))
+        fk3 = load("fk3", [folder])
+        keywords = keyword_matrix(scene.subscriptions, MOST_SUBSCRIPTION_WORDS)[0]
+        box = single_columns(scene.subscriptions, "x0", "y0", "x1", "y1")
+        history = (*keyword_matrix(scene.history, MOST_MESSAGE_WORDS), single_columns(scene.history, "x", "y"))
         size = scene.workload.vocabulary_size
         self.build_seconds, self._index = timed(lambda: fk3.FK3(keywords, box, size, history, lam=_COPY_COST))
-        self._chunks = [(*_matrix(chunk, _MOST_MESSAGE_WORDS), _columns(chunk, "x", "y")) for chunk in scene.chunks]
+        self._chunks = [(*keyword_matrix(chunk, MOST_MESSAGE_WORDS), single_columns(chunk, "x", "y")) for chunk in scene.chunks]
         self._match = fk3.match3
         self.n_bytes = float(self._index.total())
         n = max(chunk.num_rows for chunk in scene.chunks)
@@ -162,21 +166,8 @@ def _runner(scene: _Scene, series: Series) -> Runner | str:
     """What runs a series, or why it cannot."""
     if series.subject != "prototype":
         return _Ours(scene, series.subject == "match_runs")
-    given = str(series.parameters.get("folder", ""))
-    data = os.environ.get(DATA_FOLDER[1:])
-    if DATA_FOLDER in given and not data:
-        return f"{DATA_FOLDER[1:]} is not set: the prototype lies beside that folder"
-    folder = Path(given.replace(DATA_FOLDER, data or ""))
-    return _Prototype(scene, folder) if (folder / "fk3.py").is_file() else f"there is no prototype in {given!r}"
-
-
-def _load(folder: Path) -> Any:
-    """Its modules import each other by name, so its folder must be on the path meanwhile."""
-    sys.path.insert(0, str(folder))
-    try:
-        return importlib.import_module("fk3")
-    finally:
-        sys.path.remove(str(folder))
+    folder = prototype_folder(str(series.parameters.get("folder", "")), "fk3")
+    return folder if isinstance(folder, str) else _Prototype(scene, folder)
 
 
 def _compared(runners: list[Runner], scene: _Scene, labels: list[str]) -> NDArray[np.int64]:
@@ -195,28 +186,3 @@ def _compared(runners: list[Runner], scene: _Scene, labels: list[str]) -> NDArra
                 raise NearcastError(f"{', '.join(labels)} give different matches in chunk {number}: no time is worth anything")
         matches.append(told[0][0])
     return np.concatenate(matches)
-
-
-def _rounded(table: pa.Table) -> pa.Table:
-    """The same table with coordinates that are float32 numbers."""
-    for name in ("x", "y", "x0", "y0", "x1", "y1"):
-        if name in table.column_names:
-            rounded = numbers(table[name].combine_chunks(), np.float64).astype(np.float32).astype(np.float64)
-            table = table.set_column(table.column_names.index(name), name, pa.array(rounded))
-    return table
-
-
-def _matrix(table: pa.Table, width: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Keywords row by row, and how many there are."""
-    lists = table["keywords"].combine_chunks()
-    start = list_offsets(lists)
-    members = numbers(lists.values, np.int32)[start[0] : start[-1]]
-    counts = np.diff(start)
-    rows = np.repeat(np.arange(len(counts)), counts)
-    matrix = np.full((len(counts), width), -1, np.int32)
-    matrix[rows, np.arange(len(members)) - np.repeat(start[:-1] - start[0], counts)] = members
-    return matrix, counts.astype(np.int32)
-
-
-def _columns(table: pa.Table, *names: str) -> NDArray[np.float32]:
-    return np.stack([numbers(table[name].combine_chunks(), np.float64).astype(np.float32) for name in names], axis=1)

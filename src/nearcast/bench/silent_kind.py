@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nearcast.bench.moving_kind import Journey, Step
+from nearcast.bench.moving_kind import RoadJourney, Step
 from nearcast.bench.plan import Plan, Point, Series
 from nearcast.bench.record import Record
 from nearcast.engines.moving import MovingMatcher
@@ -34,13 +34,13 @@ def measure_silence(plan: Plan, point: Point, say: Callable[[str], None]) -> lis
         if series.subject not in METHODS:
             raise PlanError(f"plan {plan.name!r} has the method {series.subject!r}; expected one of {', '.join(METHODS)}")
     say("generating")
-    journey = Journey(plan, point)
+    journey = RoadJourney(plan, point)
     few = replace(point.size, n_subscriptions=_FEW, n_messages=_FEW, repetitions=2, chunk=_FEW)
     lived = []
     for series in point.series:
         say(series.label)
         # Compile or load everything with a matcher that is thrown away.
-        _Travelling(Journey(plan, replace(point, size=few)), series).live()
+        _Travelling(RoadJourney(plan, replace(point, size=few)), series).live()
         lived.append(_Travelling(journey, series).live())
     say("checking")
     for (record, results), series in zip(lived, point.series, strict=True):
@@ -54,7 +54,7 @@ def measure_silence(plan: Plan, point: Point, say: Callable[[str], None]) -> lis
 class _Travelling:
     """One method on its way: the engine, and what each subscriber knows of itself."""
 
-    def __init__(self, journey: Journey, series: Series) -> None:
+    def __init__(self, journey: RoadJourney, series: Series) -> None:
         self._journey = journey
         kind = METHODS[series.subject]
         silent: dict[str, Any] = {"safe_region": kind, "positions": self._where} if kind else {}

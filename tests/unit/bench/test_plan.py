@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from nearcast.bench import encode_kind, pipeline_kind, prototype_kind, silent_kind
+from nearcast.bench import encode_kind, moving_prototype_kind, pipeline_kind, prototype_kind, silent_kind
 from nearcast.bench.kinds import KINDS
 from nearcast.bench.plan import DEFAULT_METRICS, SIZES, SUBJECTS, Plan, list_plans, parse_plan, read_plan
+from nearcast.bench.ranked_kind import method_of
 from nearcast.errors import PlanError
 from nearcast.indexes.registry import create_index, create_moving_index
 from nearcast.workloads import open_workload
@@ -16,6 +17,7 @@ from nearcast.workloads import open_workload
 METHODS = {
     "encode": encode_kind.METHODS,
     "pipeline": pipeline_kind.METHODS,
+    "moving_prototype": moving_prototype_kind.METHODS,
     "prototype": prototype_kind.METHODS,
     "silent": silent_kind.METHODS,
 }
@@ -171,6 +173,8 @@ def test_every_shipped_plan_names_indexes_and_workloads_that_exist(name: str, mo
                     create_index(series.subject, series.parameters)
                 elif plan.kind == "moving":
                     create_moving_index(series.subject, series.parameters)
+                elif plan.kind == "ranked":
+                    method_of(series)
                 else:
                     assert series.subject in METHODS[plan.kind]
 

@@ -106,6 +106,15 @@ OF_MOVES = (
     "growth_percent",
 )
 OF_SILENCE = ("ms_per_step", "traffic_per_step", "reports_per_step", "contacts_per_step")
+OF_RANKS = (
+    "arrival_us",
+    "expiry_us",
+    "tick_us",
+    "refills_per_message",
+    "scored_per_refill",
+    "held_per_subscription",
+    "fill_seconds",
+)
 OF_SERVICES = (
     "two_thread_share",
     "publish_p50_us",
@@ -177,7 +186,10 @@ def test_a_match_run_keeps_every_chunk_of_every_pass(out: Path) -> None:
         assert record.matches.shape == (120,)
         assert record.counters["matches"].sum() == record.matches.sum()
         assert record.facts["n_subscriptions"] == record.value
-        assert all((METRICS[name].of(record) is None) == (name in (*OF_MOVES, *OF_SILENCE, *OF_SERVICES)) for name in METRICS)
+        assert all(
+            (METRICS[name].of(record) is None) == (name in (*OF_MOVES, *OF_SILENCE, *OF_SERVICES, *OF_RANKS))
+            for name in METRICS
+        )
     assert np.array_equal(records[2].matches, records[3].matches)
     assert records[2].matches.sum() > 0
 
@@ -427,7 +439,14 @@ def test_the_machine_is_described() -> None:
 
 
 # One or two of each paper; all of them in a soak.
-FEW_PLANS = ("ap_tree/leaf_size", "ap_tree/moving_variants", "lfilter/methods", "rt_tree/baselines", "nearcast/encoding")
+FEW_PLANS = (
+    "ap_tree/leaf_size",
+    "ap_tree/moving_variants",
+    "lfilter/methods",
+    "rt_tree/baselines",
+    "skype/buffers",
+    "nearcast/encoding",
+)
 
 
 def test_every_paper_has_a_plan_among_the_few() -> None:

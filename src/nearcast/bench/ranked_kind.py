@@ -1,0 +1,296 @@
+"""Kind "ranked": subscriptions hold the best messages of a window while messages arrive and end, step by step.
+
+The window is one of time, so that ends are timed apart from arrivals: in each step what is due ends, then `n_messages` arrive,
+and each lives for `life` steps. Methods with equal buffers start from the same state, which is made once: the window is full,
+all lists are filled, and `warm_steps` have passed. Methods that do not tell the same changes have no times.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from nearcast import settings
+from nearcast.bench.plan import Plan, Point, Series
+from nearcast.bench.record import Record
+from nearcast.engines.ranked.buffer_kinds import BUFFER_KINDS, buffer_kind
+from nearcast.engines.ranked.ranker import Ranker
+from nearcast.errors import NearcastError, PlanError
+from nearcast.indexes.registry import create_ranked_index, indexes
+from nearcast.model.normalise import Keyword
+from nearcast.model.window import TimeWindow
+from nearcast.workloads import open_workload
+
+_SUBSCRIBED_AT_ONCE = 100_000
+_WARM_MESSAGES = 20
+# Odd constants that spread numbers over 64 bits; sums of them tell two sets of changes apart whatever their order.
+_MIX = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(0x165667B19E3779F9))
+
+
+class Method(NamedTuple):
+    """An index, a buffer, and how many messages subscribers want."""
+
+    subject: str
+    index_parameters: dict[str, Any]
+    buffer: str
+    buffer_parameters: dict[str, Any]
+    window_index: str
+    k: int
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """What the state after filling depends on."""
+        names = ("k", "buffer", "buffer_parameters", "window_index")
+        return {name: getattr(self, name) for name in names}
+
+
+def method_of(series: Series) -> Method:
+    """From the parameters of a series: k, buffer, window_index, options of the buffer; what is left is for the index.
+
+    Options of other buffers are left out: a plan may vary an option of one of them.
+    """
+    given = dict(series.parameters)
+    k, window_index = int(given.pop("k", 20)), str(given.pop("window_index", "auto"))
+    buffer = str(given.pop("buffer", "auto"))
+    known = type(buffer_kind(buffer, {})).__dataclass_fields__
+    of_buffers = {
+        name: given.pop(name) for kind in BUFFER_KINDS.values() for name in kind.__dataclass_fields__ if name in given
+    }
+    options = {name: value for name, value in of_buffers.items() if name in known}
+    buffer_kind(buffer, options)
+    create_ranked_index(series.subject, given)
+    return Method(series.subject, given, buffer, options, window_index, k)
+
+
+class _Story:
+    """What all series of a point share: who subscribes, what arrives."""
+
+    def __init__(self, plan: Plan, point: Point) -> None:
+        self.size, self.seed = point.size, plan.seed
+        self.workload = open_workload(point.workload, **point.workload_parameters)
+        n_steps = point.size.life + point.size.warm_steps + point.size.repetitions
+        self._messages = self.workload.messages(point.size.n_messages * n_steps, plan.seed)
+        given = self.workload.subscriptions(point.size.n_subscriptions, plan.seed)
+        x0, y0, x1, y1 = (given[name].to_numpy() for name in ("x0", "y0", "x1", "y1"))
+        weight = np.random.default_rng([plan.seed, 1]).uniform(0.0, 1.0, given.num_rows)
+        places = {"x": (x0 + x1) / 2, "y": (y0 + y1) / 2, "spatial_weight": weight}
+        self.subscriptions = pa.table({"id": given["id"], "keywords": given["keywords"], **places})
+        first_window = self._messages.slice(0, point.size.n_messages * point.size.life)
+        counts = np.bincount(first_window["keywords"].combine_chunks().flatten().to_numpy())
+        words = np.flatnonzero(counts)
+        self.idf: dict[Keyword, int] = dict(zip(words.tolist(), counts[words].tolist(), strict=True))
+        self.bounds = [f(self._messages[axis].to_numpy()) for f in (np.min, np.max) for axis in ("x", "y")]
+
+    def ranker(self, method: Method) -> Ranker:
+        n_documents = self.size.n_messages * self.size.life
+        return Ranker(
+            TimeWindow(float(self.size.life)),
+            method.subject,
+            method.buffer,
+            self.workload.space,
+            self.bounds,
+            idf=self.idf,
+            n_documents=n_documents,
+            window_index=method.window_index,
+            buffer_parameters=method.buffer_parameters,
+            **method.index_parameters,
+        )
+
+    def arriving(self, step: int) -> list[pa.Table]:
+        """The messages of a step, in chunks."""
+        n, chunk = self.size.n_messages, self.size.chunk
+        messages = self._messages.slice(step * n, n).select(["id", "keywords", "x", "y"])
+        messages = messages.append_column("time", pa.array(np.full(n, float(step))))
+        return [messages.slice(first, chunk) for first in range(0, n, chunk)]
+
+    def subscribe(self, ranker: Ranker, k: int) -> None:
+        for first in range(0, self.subscriptions.num_rows, _SUBSCRIBED_AT_ONCE):
+            part = self.subscriptions.slice(first, _SUBSCRIBED_AT_ONCE)
+            ranker.subscribe_table(part.append_column("k", pa.array(np.full(part.num_rows, k, np.int32))))
+            _check_usable(ranker)
+
+    def steps(self, first: int, n: int) -> range:
+        return range(first, first + n)
+
+
+def measure_ranked(plan: Plan, point: Point, say: Callable[[str], None]) -> list[Record]:
+    """One record per series."""
+    methods = [method_of(series) for series in point.series]
+    _check_reference(plan)
+    say("generating")
+    story = _Story(plan, point)
+    with _states() as folder:
+        lived = [_live(story, series.label, method, folder, say) for series, method in zip(point.series, methods, strict=True)]
+        say("checking")
+        if plan.check.against != "other":
+            reference = methods[0]._replace(subject=plan.check.against, index_parameters={})
+            lived.append(_live(story, plan.check.against, reference, folder, lambda what: None))
+    for this, other in zip(lived, [*lived[1:], lived[0]], strict=True):
+        # Where k differs, so do the answers.
+        if this.k == other.k:
+            _compare(this, other)
+        n_told = int(this.record.matches.sum())
+        n_compared = story.size.n_messages * story.size.repetitions
+        this.record.facts["check"] = {"against": other.label, "messages": n_compared, "pairs": n_told, "equal": True}
+    return [this.record for this in lived[: len(point.series)]]
+
+
+class _Lived(NamedTuple):
+    """A series that is over: its record, and what must be the same for every method."""
+
+    label: str
+    k: int
+    record: Record
+    changes: list[int]
+
+
+def _live(story: _Story, label: str, method: Method, folder: Path, say: Callable[[str], None]) -> _Lived:
+    say(label)
+    _warm_up(story, method)
+    state, facts = _state(story, method, folder)
+    begin = time.perf_counter()
+    ranker = Ranker.open(state, method.subject, is_mapped=False, **method.index_parameters)
+    facts["build_seconds"] = time.perf_counter() - begin
+    before = ranker.stats()
+    arrivals, ends, n_bytes, told, changes = [], [], [], [], []
+    counters: dict[str, list[int]] = {"candidates": [], "nodes_visited": []}
+    for step in story.steps(story.size.life + story.size.warm_steps, story.size.repetitions):
+        seconds, ended = _timed(ranker.advance_table, float(step))
+        ends.append(seconds)
+        changes += [ended.num_rows, _checksum(ended)]
+        for chunk in story.arriving(step):
+            seconds, arrived = _timed(ranker.publish_table, chunk)
+            _check_usable(ranker)
+            arrivals.append(seconds)
+            told.append(arrived.num_rows)
+            for name, counted in counters.items():
+                counted.append(getattr(ranker.report, name))
+            changes += [arrived.num_rows, _checksum(arrived)]
+        n_bytes.append(float(ranker.stats()["bytes"]))
+    stats = ranker.stats()
+    n_chunks = len(arrivals)
+    facts |= {
+        "workload": story.workload.describe(),
+        "n_subscriptions": stats["subscriptions"],
+        "n_living_messages": stats["messages"],
+        "bytes": stats["bytes"],
+        "stats": stats,
+        "step_expiry_seconds": ends,
+        "step_arrival_seconds": np.array(arrivals).reshape(len(ends), -1).sum(axis=1).tolist(),
+        "step_bytes": n_bytes,
+        "n_refills": int(stats["refills"]) - int(before["refills"]),
+        "n_scored_by_refills": int(stats["window_scored"]) - int(before["window_scored"]),
+    }
+    # One pass only: a stream that changes something cannot be repeated. All its chunks are kept.
+    chunk_messages = np.full(n_chunks, story.size.chunk, np.int64)
+    chunk_messages[n_chunks // len(ends) - 1 :: n_chunks // len(ends)] = (story.size.n_messages - 1) % story.size.chunk + 1
+    work = {name: np.array(counted, np.int64) for name, counted in counters.items()}
+    record = Record(facts, np.array(arrivals)[None, :], chunk_messages, work, np.array(told, np.int64))
+    return _Lived(label, method.k, record, changes)
+
+
+# --- states ----------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _states() -> Iterator[Path]:
+    """Where states are kept: in the folder that is set, or only as long as it takes."""
+    given = settings.text("bench_states")
+    if given:
+        yield Path(given)
+        return
+    with TemporaryDirectory(prefix="nearcast-states-") as folder:
+        yield Path(folder)
+
+
+def _state(story: _Story, method: Method, folder: Path) -> tuple[Path, dict[str, Any]]:
+    """The folder of a ranker with a full window and filled lists, made if it is not there, and what making it took."""
+    size = story.size
+    sizes = (size.n_subscriptions, size.n_messages, size.life, size.warm_steps, story.seed)
+    key = json.dumps([sizes, story.workload.describe(), method.state], sort_keys=True, default=str)
+    state = folder / hashlib.sha256(key.encode()).hexdigest()[:16]
+    facts_file = state.with_suffix(".json")
+    if not facts_file.is_file():
+        ranker = story.ranker(method)
+        for step in story.steps(0, size.life):
+            for chunk in story.arriving(step):
+                ranker.publish_table(chunk)
+        seconds, _ = _timed(lambda k: story.subscribe(ranker, k), method.k)
+        for step in story.steps(size.life, size.warm_steps):
+            ranker.advance_table(float(step))
+            for chunk in story.arriving(step):
+                ranker.publish_table(chunk)
+        folder.mkdir(parents=True, exist_ok=True)
+        ranker.save(state)
+        facts_file.write_text(json.dumps({"fill_seconds": seconds}), encoding="utf-8")
+    facts: dict[str, Any] = json.loads(facts_file.read_text(encoding="utf-8"))
+    return state, facts
+
+
+def _warm_up(story: _Story, method: Method) -> None:
+    """Compile or load everything with a ranker that is thrown away."""
+    ranker = story.ranker(method)
+    few = story.subscriptions.slice(0, _WARM_MESSAGES)
+    ranker.subscribe_table(few)
+    for step in (0, 1, story.size.life + 1):
+        ranker.advance_table(float(step))
+        ranker.publish_table(story.arriving(step)[0].slice(0, _WARM_MESSAGES))
+    ranker.subscribe_table(few)
+
+
+# --- answers ---------------------------------------------------------------------------------------------------------
+
+
+def _timed(work: Callable[[Any], Any], given: Any) -> tuple[float, Any]:
+    begin = time.perf_counter()
+    done = work(given)
+    return time.perf_counter() - begin, done
+
+
+def _check_usable(ranker: Ranker) -> None:
+    rejected = ranker.report.rejected
+    if rejected:
+        row, reason = rejected[0]
+        raise NearcastError(f"{len(rejected)} generated rows were rejected; the first, row {row}: {reason}")
+
+
+def _checksum(table: pa.Table) -> int:
+    """Equal for equal sets of changes, scores to the last bit."""
+    subscription, message = (_bits(table[name]) for name in ("subscription_id", "message_id"))
+    change, score = _bits(table["change"]), np.asarray(table["score"], np.float64).view(np.uint64)
+    mixed = (subscription + np.uint64(1)) * _MIX[0] ^ (message + np.uint64(1)) * _MIX[1] ^ (score + change) * _MIX[2]
+    return int(((mixed ^ (mixed >> np.uint64(29))) * _MIX[0]).sum())
+
+
+def _bits(column: pa.ChunkedArray) -> NDArray[np.uint64]:
+    return np.asarray(column).astype(np.int64).view(np.uint64)
+
+
+def _check_reference(plan: Plan) -> None:
+    known = indexes("ranked")
+    against = plan.check.against
+    if against == "other":
+        if len(plan.series) < 2:
+            raise PlanError(f"plan {plan.name!r} checks against 'other' but has one series; check against 'ranked_scan'")
+    elif against not in known:
+        raise PlanError(f"plan {plan.name!r} checks against {against!r}; expected 'other' or one of {', '.join(known)}")
+
+
+def _compare(one: _Lived, other: _Lived) -> None:
+    if one.changes == other.changes:
+        return
+    at = next(at for at, pair in enumerate(zip(one.changes, other.changes, strict=True)) if pair[0] != pair[1])
+    raise NearcastError(
+        f"{one.label!r} differs from {other.label!r} in the changes of call {at // 2}; "
+        "their times are worth nothing: correct the index first"
+    )
