@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from nearcast.columns.folder import read_folder, write_folder
 from nearcast.columns.identifiers import Identifiers, id_array
@@ -20,6 +19,7 @@ from nearcast.engines.listing import listed as _listed
 from nearcast.engines.locks import ReadWriteLock
 from nearcast.engines.ranked.buffer_kinds import buffer_kind
 from nearcast.engines.ranked.explaining_ranks import WordsOf, explain_rank, explain_score
+from nearcast.engines.ranked.ranker_stats import ranker_stats
 from nearcast.engines.ranked.ranking import Ranking
 from nearcast.engines.ranked.reach import reach_of
 from nearcast.engines.ranked.reading_ranked import (
@@ -31,7 +31,8 @@ from nearcast.engines.ranked.reading_ranked import (
     read_ranked_table,
 )
 from nearcast.engines.ranked.repeats import reject_living
-from nearcast.engines.ranked.saving import ranking_arrays, restore_ranking, window_facts, window_of
+from nearcast.engines.ranked.saving import by_part, ranking_arrays, restore_ranking, window_facts, window_of
+from nearcast.engines.ranked.telling import change_objects, change_table
 from nearcast.engines.ranked.tick_state import RankChanges
 from nearcast.engines.ranked.word_weights import WordWeights
 from nearcast.errors import NearcastError
@@ -49,7 +50,6 @@ from nearcast.model.window import CountWindow, TimeWindow
 
 _FOLDER_KIND = "ranker"
 _CHANGES = ("tick", "net")
-_PARTS = ("subscribers", "window", "buffers", "calendar", "state", "index", "keywords", "ids")
 
 
 class Ranker:
@@ -132,7 +132,7 @@ class Ranker:
         """Register subscriptions; a known id replaces the old one. Their lists are filled from the window at once."""
         listed = _listed(subscriptions, RankedSubscription, "subscriptions")
         with self._lock.writing():
-            return _change_objects(self._file(read_ranked_objects(listed, self._border, self._ids.kind)))
+            return change_objects(self._file(read_ranked_objects(listed, self._border, self._ids.kind)))
 
     def subscribe_table(self, table: pa.Table) -> pa.Table:
         """As `subscribe`, for a table: id, keywords, x, y, and k (20) and spatial_weight (0.5) if they differ."""
@@ -148,9 +148,8 @@ class Ranker:
             self.report = MatchReport()
 
     def _file(self, read: ReadSubscribers) -> pa.Table:
-        numbers = self._ids.add(read.ids)
-        changes = self._ranking.put(read.batch._replace(number=numbers), self._weights.of(self._keywords))
-        return self._told(changes, MatchReport(rejected=read.rejected))
+        batch = read.batch._replace(number=self._ids.add(read.ids))
+        return self._told(self._ranking.put(batch, self._weights.of(self._keywords)), MatchReport(rejected=read.rejected))
 
     # --- messages ----------------------------------------------------------------------------------------------------
 
@@ -158,7 +157,7 @@ class Ranker:
         """Take in messages, one tick each. Bad ones are in `report.rejected` and make no tick."""
         listed = _listed(messages, Message, "messages")
         with self._lock.writing():
-            return _change_objects(self._arrive(read_arriving_objects(listed, self._border, self._is_timed)))
+            return change_objects(self._arrive(read_arriving_objects(listed, self._border, self._is_timed)))
 
     def publish_table(self, table: pa.Table) -> pa.Table:
         """As `publish`, for a table: id; keywords or text; x, y; time."""
@@ -167,7 +166,7 @@ class Ranker:
 
     def advance(self, now: float | datetime) -> list[RankChange]:
         """Set the clock forward; messages that fall out of a window of time leave. An earlier time changes nothing."""
-        return _change_objects(self.advance_table(now))
+        return change_objects(self.advance_table(now))
 
     def advance_table(self, now: float | datetime) -> pa.Table:
         """As `advance`, with the changes as a table."""
@@ -180,7 +179,7 @@ class Ranker:
         weights = WordWeights(idf, n_documents)
         with self._lock.writing():
             self._weights = weights
-            return _change_objects(self._told(self._ranking.weigh(weights.of(self._keywords)), MatchReport()))
+            return change_objects(self._told(self._ranking.weigh(weights.of(self._keywords)), MatchReport()))
 
     @property
     def _is_timed(self) -> bool:
@@ -240,26 +239,7 @@ class Ranker:
     def stats(self) -> dict[str, int | float | str]:
         """Sizes: subscriptions, messages in the window, keywords, bytes in all and by part, and those of the index."""
         with self._lock.reading():
-            ranking = self._ranking
-            parts = {**ranking.n_bytes(), "ids": self._ids.n_bytes, "keywords": self._keywords.space.n_bytes}
-            own = ranking.index.stats()
-            parts["index"] = int(own.pop("bytes"))
-            alive = ranking.subscribers.alive()
-            held = int(ranking.buffers.layout().size[alive].sum())
-            return {
-                "index": ranking.index.name,
-                "buffer": ranking.buffers.kind.name,
-                "window_index": ranking.window_index.name,
-                "subscriptions": ranking.subscribers.n_alive,
-                "messages": ranking.window.n_alive,
-                "keywords": self._keywords.n,
-                "held_per_subscription": held / max(1, len(alive)),
-                "refills": ranking.n_refills,
-                **{f"window_{name}": n for name, n in ranking.window_index.work().items()},
-                "bytes": sum(parts.values()),
-                **{f"{name}_bytes": n_bytes for name, n_bytes in parts.items()},
-                **own,
-            }
+            return ranker_stats(self._ranking, self._ids, self._keywords)
 
     def save(self, folder: str | Path) -> None:
         """Write everything to a folder of arrays; an existing saved folder is replaced as a whole."""
@@ -290,8 +270,7 @@ class Ranker:
         With `index` its subscriptions are filed in that one, with these parameters. It is mapped from disk, or read at once.
         """
         facts, arrays = read_folder(folder, _FOLDER_KIND)
-        if not is_mapped:
-            arrays = {name: array.copy() for name, array in arrays.items()}
+        arrays = arrays if is_mapped else {name: array.copy() for name, array in arrays.items()}
         analysis = Analysis.from_dict(facts["analysis"])
         ranker = cls(
             window_of(facts["window"]),
@@ -305,10 +284,7 @@ class Ranker:
             buffer_parameters=facts["buffer"]["parameters"],
             **(parameters if index else facts["index"]["parameters"]),
         )
-        parts: dict[str, dict[str, NDArray[Any]]] = {part: {} for part in _PARTS}
-        for key, array in arrays.items():
-            part, _, name = key.partition(".")
-            parts[part][name] = array
+        parts = by_part(arrays)
         ranker._weights = WordWeights.from_facts(facts["idf"])
         ranker._keywords = KeywordKind.from_arrays(facts["keyword_kind"], parts["keywords"], analysis)
         ranker._ids = Identifiers.from_arrays(facts["id_kind"], parts["ids"])
@@ -321,17 +297,4 @@ class Ranker:
         counters[:] = 0
         report.matches = len(changes.tick)
         self.report = report
-        return pa.table(
-            {
-                "tick": changes.tick,
-                "subscription_id": self._ids.take(changes.subscriber),
-                "message_id": changes.message_ids,
-                "change": pa.array(changes.change, pa.int8()),
-                "score": changes.score,
-            }
-        )
-
-
-def _change_objects(table: pa.Table) -> list[RankChange]:
-    columns = (table[name].to_pylist() for name in ("tick", "subscription_id", "message_id", "change", "score"))
-    return [RankChange(*row) for row in zip(*columns, strict=True)]
+        return change_table(changes, self._ids)

@@ -16,6 +16,8 @@ from nearcast.engines.ranked.ranking import Ranking
 from nearcast.kernels import ticks
 from nearcast.model.window import CountWindow, TimeWindow
 
+_PARTS = ("subscribers", "window", "buffers", "calendar", "state", "index", "keywords", "ids")
+
 
 def ranking_arrays(ranking: Ranking) -> dict[str, dict[str, NDArray[Any]]]:
     """Everything a ranking holds, by part."""
@@ -28,6 +30,15 @@ def ranking_arrays(ranking: Ranking) -> dict[str, dict[str, NDArray[Any]]]:
         "state": {"at": state.at, "clock": state.clock, "heap": state.heap[: state.at[ticks.N_HEAP]]},
         "index": ranking.index.arrays(),
     }
+
+
+def by_part(arrays: Mapping[str, NDArray[Any]]) -> dict[str, dict[str, NDArray[Any]]]:
+    """Arrays named "part.name", for each part those of the names; parts may be empty."""
+    parts: dict[str, dict[str, NDArray[Any]]] = {part: {} for part in _PARTS}
+    for key, array in arrays.items():
+        part, _, name = key.partition(".")
+        parts[part][name] = array
+    return parts
 
 
 def restore_ranking(
