@@ -141,7 +141,12 @@ def measure_ranked(plan: Plan, point: Point, say: Callable[[str], None]) -> list
             _compare(this, other)
         n_told = int(this.record.matches.sum())
         n_compared = story.size.n_messages * story.size.repetitions
-        this.record.facts["check"] = {"against": other.label, "messages": n_compared, "pairs": n_told, "equal": True}
+        this.record.facts["check"] = {
+            "against": other.label,
+            "messages": n_compared,
+            "pairs": n_told,
+            "equal": this.k == other.k,
+        }
     return [this.record for this in lived[: len(point.series)]]
 
 

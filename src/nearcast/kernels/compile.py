@@ -59,6 +59,12 @@ def _resolved(file: str) -> Path:
 
 
 @cache
+def _text(file: Path) -> bytes:
+    """As it is when it is first asked for, near its import: what is compiled later comes from what was imported."""
+    return file.read_bytes()
+
+
+@cache
 def _imported_files(file: Path) -> tuple[Path, ...]:
     """The nearcast modules that `file` names in its import statements.
 
@@ -68,7 +74,7 @@ def _imported_files(file: Path) -> tuple[Path, ...]:
     found: set[Path] = set()
     if file == Path(__file__).resolve():
         return ()
-    for module, names, plain in _IMPORT.findall(file.read_text(encoding="utf-8")):
+    for module, names, plain in _IMPORT.findall(_text(file).decode()):
         base = module or plain
         candidates = [base, *(f"{base}.{name}" for name in re.findall(r"\w+", names))]
         found.update(path for dotted in candidates if (path := _module_file(dotted)) not in (None, PACKAGE / "__init__.py"))
@@ -86,7 +92,7 @@ def source_key(file: Path) -> str:
                 pending.append(path)
     digest = hashlib.sha256()
     for path in sorted(seen):
-        digest.update(path.read_bytes())
+        digest.update(_text(path))
     return digest.hexdigest()[:16]
 
 

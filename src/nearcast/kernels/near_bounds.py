@@ -18,6 +18,7 @@ from nearcast.kernels.distances import EARTH_RADIUS_M
 _FARTHEST = 64.0
 # A smaller scale makes points seem nearer, never farther; beyond this one every two places are far apart.
 _LARGEST_SCALE = 1e12
+_LEAST_DISTANCE = 1e-150
 # Of each axis, on the curve through all messages.
 CURVE_BITS = 12
 # A factor that makes up for rounding to 32 bits.
@@ -41,7 +42,9 @@ def frame_of(is_lonlat: bool, max_distance: float, x: float, y: float) -> Frame:
     if is_lonlat:
         scale = min(EARTH_RADIUS_M / max_distance, _LARGEST_SCALE)
         return Frame(True, 0.0, 0.0, 1.0, scale, 1.0, 1e-6 * (1.0 + scale))
-    return Frame(False, float(x), float(y), float(max_distance), 1.0, 0.0, 1e-6 * _FARTHEST)
+    # Squares of smaller differences are 0, so that everything is near: no place tells anything.
+    scale = 1.0 if max_distance > _LEAST_DISTANCE else 0.0
+    return Frame(False, float(x), float(y), float(max_distance), scale, 0.0, 1e-6 * _FARTHEST)
 
 
 @kernel

@@ -15,9 +15,11 @@ _UP, _DOWN = 1.0 + 1.3e-7, 1.0 - 1.3e-7
 _LARGEST = 3e38
 _FARTHEST = 1e30
 _ROUNDED, _ROUNDED_METRES = 1.3e-7, 4.0
+# Two steps of the smallest float32: what is smaller is not rounded in proportion.
+_LEAST_STEPS = 3e-45
 _SPREAD = 40503
 # Great-circle distances by different ways differ by less than this: relatively, most of all near the antipode, and in metres.
-_CLOSE, _METRES = 1.0 - 1e-7, 1e-6
+CLOSE, METRES = 1.0 - 1e-7, 1e-6
 
 
 @inline_kernel
@@ -44,14 +46,14 @@ def rounding_of(is_lonlat, x0, y0, x1, y1):
     if is_lonlat:
         return _ROUNDED_METRES
     far_x, far_y = max(abs(within_float32(x0)), abs(within_float32(x1))), max(abs(within_float32(y0)), abs(within_float32(y1)))
-    return _ROUNDED * (far_x + far_y)
+    return _ROUNDED * (far_x + far_y) + _LEAST_STEPS
 
 
 @inline_kernel
 def distance_to_rounded(is_lonlat, x, y, rough_x, rough_y, rounding):
     """At most the distance between two points, one of them as it was stored as float32."""
     if is_lonlat:
-        return max(0.0, haversine_m(x, y, rough_x, rough_y) * _CLOSE - rounding)
+        return max(0.0, haversine_m(x, y, rough_x, rough_y) * CLOSE - rounding)
     dx, dy = within_float32(x) - rough_x, within_float32(y) - rough_y
     return max(0.0, math.sqrt(dx * dx + dy * dy) - rounding)
 
@@ -75,7 +77,7 @@ def distance_to_box(is_lonlat, x, y, x0, y0, x1, y1):
     if is_lonlat:
         if x0 <= x <= x1 and y0 <= y <= y1:
             return 0.0
-        return max(0.0, haversine_to_box_m(x, y, x0, y0, x1, y1) * _CLOSE - _METRES)
+        return max(0.0, haversine_to_box_m(x, y, x0, y0, x1, y1) * CLOSE - METRES)
     # The same operations as in `proximity`: none of them makes the smaller of two differences the larger one.
     dx, dy = gap(x, x0, x1), gap(y, y0, y1)
     return math.sqrt(dx * dx + dy * dy)
@@ -88,7 +90,7 @@ def distance_to_border(is_lonlat, x, y, x0, y0, x1, y1):
         return max(0.0, min(float(x) - float(x0), float(x1) - float(x), float(y) - float(y0), float(y1) - float(y)))
     way = min(y - y0, y1 - y) * M_PER_DEGREE
     way = min(way, haversine_to_meridian_m(x, y, x0, y0, y1), haversine_to_meridian_m(x, y, x1, y0, y1))
-    return max(0.0, way * _CLOSE - _METRES)
+    return max(0.0, way * CLOSE - METRES)
 
 
 @inline_kernel

@@ -269,6 +269,8 @@ class Ranker:
 
         With `index` its subscriptions are filed in that one, with these parameters. It is mapped from disk, or read at once.
         """
+        if parameters and index is None:
+            raise NearcastError(f"{sorted(parameters)} were given without index=..., which alone files subscriptions anew")
         facts, arrays = read_folder(folder, _FOLDER_KIND)
         arrays = arrays if is_mapped else {name: array.copy() for name, array in arrays.items()}
         analysis = Analysis.from_dict(facts["analysis"])

@@ -23,6 +23,6 @@ def reach_of(space: Space, bounds: Box | Sequence[float] | None, max_distance: f
         reach = LONLAT_MAX_DISTANCE_M
     else:
         raise NearcastError("neither bounds nor max_distance was given; in the plane a ranker needs one of them")
-    if reach <= 0:
-        raise NearcastError(f"max_distance is {reach!r}; expected a number > 0")
+    if not 0 < reach < math.inf:
+        raise NearcastError(f"max_distance is {reach!r}; expected a finite number > 0; give it, or smaller bounds")
     return float(reach)

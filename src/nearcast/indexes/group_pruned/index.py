@@ -98,7 +98,8 @@ class GroupPruned(RankedIndex):
 
     def insert(self, subscribers: Subscribers, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
         self._rank_keywords(subscribers, numbers)
-        self._lists = self._lists._replace(key=_grown(self._lists.key, subscribers.n))
+        if subscribers.n > len(self._lists.key):
+            self._lists = self._lists._replace(key=_grown(self._lists.key, subscribers.n + subscribers.n // 8))
         rows, done = subscribers.layout(), 0
         while True:
             done = int(file_many(self._lists, rows, threshold, numbers, done, self._filing))

@@ -35,7 +35,9 @@ from nearcast.kernels.compile import inline_kernel, kernel, lent
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.kernels.relevance import proximity, relevance
 from nearcast.kernels.score_bounds import (
+    CLOSE,
     M_PER_DEGREE,
+    METRES,
     SLACK,
     bit_of,
     distance_to_box,
@@ -48,8 +50,8 @@ from nearcast.kernels.scoring import similarity_of
 from nearcast.kernels.simd import prefetch
 from nearcast.kernels.ticks import ALL_ARRIVED, DONE, N_CANDIDATES, UNFINISHED, finish_tick, next_arrival
 
-# Distances by different ways differ by less than this, see `kernels/score_bounds.py`; and what no reach is below.
-_CLOSE, _METRES, _LEAST_REACH = 1.0 - 1e-7, 1e-6, 1e-290
+# What no reach is below.
+_LEAST_REACH = 1e-290
 
 # Groups whose entries are asked for ahead of their use, how many of them at most, and fields in a line of memory.
 _AHEAD, _ASKED, _PER_LINE = 4, 12, 16
@@ -175,8 +177,8 @@ def frame_of(is_lonlat, max_distance):
     reach = max(max_distance, _LEAST_REACH)
     if is_lonlat:
         # The difference of latitudes alone.
-        return 0.0, M_PER_DEGREE * _CLOSE / reach, 1.0 + _METRES / reach
-    return 1.0, _CLOSE / reach, 1.0
+        return 0.0, M_PER_DEGREE * CLOSE / reach, 1.0 + METRES / reach
+    return 1.0, CLOSE / reach, 1.0
 
 
 @inline_kernel

@@ -26,9 +26,7 @@ class GridArrays(NamedTuple):
     block_start: np.ndarray  # int32[lists + 1 of each piece]
     offset: np.ndarray  # int32[entries], where the record of the message starts, from the first of the piece
     signature: np.ndarray  # int32[entries], bits of the words of the message
-    figures: (
-        np.ndarray
-    )  # float32[4 · entries], of each run all x, all y, all z (`kernels/near_bounds.py`), all hefts, rounded up
+    figures: np.ndarray  # float32[4 · entries], of each run all x, all y, all z (`kernels/near_bounds.py`), all hefts, up
     block_heft: np.ndarray  # float32[blocks]
     box: np.ndarray  # float32[6 · blocks], low and high corner of each
     record: np.ndarray  # float64[], all of a message in one place, see below

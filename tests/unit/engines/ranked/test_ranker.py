@@ -191,7 +191,8 @@ def test_stats_tell_memory_by_part() -> None:
         ({"idf": {"jazz": 5}, "n_documents": 3}, "'jazz' is in 5 documents of 3"),
         ({"idf": {"jazz": "many"}, "n_documents": 3}, "expected an int >= 0"),
         ({"n_documents": 3}, "without idf"),
-        ({"max_distance": 0.0}, "expected a number > 0"),
+        ({"max_distance": 0.0}, "expected a finite number > 0"),
+        ({"bounds": (-1.2e308, 0, 1.2e308, 1), "max_distance": None}, "max_distance is inf"),
         ({"max_distance": None}, "needs one of them"),
     ],
 )
@@ -212,6 +213,44 @@ def test_the_reach_comes_from_the_bounds_or_the_earth() -> None:
     world.publish([sent(10, "jazz", x=180.0)])
     assert world.top(1)[0][1] == pytest.approx(0.0, abs=1e-7)
     nc.Ranker(nc.CountWindow(3))
+
+
+def barely_enough(max_distance: float, index: str = "auto", window_index: str = "auto") -> nc.Ranker:
+    """A ranker whose buffers hold no message beyond the best."""
+    held = {"factor": 1.0}
+    return nc.Ranker(
+        nc.CountWindow(5),
+        index,
+        "kmax",
+        "plane",
+        max_distance=max_distance,
+        window_index=window_index,
+        buffer_parameters=held,
+    )
+
+
+@pytest.mark.parametrize("index", nc.indexes("ranked"))
+def test_distances_too_small_for_float32_count(index: str) -> None:
+    ranker = barely_enough(1e-50, index)
+    ranker.publish([sent(10, "jazz", x=1.5e-50)])
+    ranker.subscribe([nc.RankedSubscription(1, ["jazz"], (1e-50, 0.0), k=1, spatial_weight=1.0)])
+    ranker.publish([sent(11, "jazz", x=1e-50)])
+    assert [message for message, _ in ranker.top(1)] == [11]
+
+
+@pytest.mark.parametrize("window_index", ["window_grid", "window_ir_tree"])
+def test_distances_whose_squares_are_nothing_are_none(window_index: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nearcast.indexes.window_pieces.TAIL", 1)
+    ranker = barely_enough(1e-170, window_index=window_index)
+    ranker.publish([sent(10, "jazz"), sent(11, "jazz", x=0.9e-170)])
+    ranker.subscribe([wanting(1, "jazz", k=1, weight=1.0)])
+    assert [message for message, _ in ranker.top(1)] == [11]
+
+
+def test_options_of_an_index_are_not_dropped_in_silence(tmp_path: Path) -> None:
+    nc.Ranker(nc.CountWindow(5)).save(tmp_path / "saved")
+    with pytest.raises(nc.NearcastError, match="without index"):
+        nc.Ranker.open(tmp_path / "saved", group_size=3)
 
 
 def test_buffers_hold_more_where_refills_are_dear() -> None:
