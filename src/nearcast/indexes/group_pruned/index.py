@@ -98,8 +98,9 @@ class GroupPruned(RankedIndex):
 
     def insert(self, subscribers: Subscribers, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
         self._rank_keywords(subscribers, numbers)
-        if subscribers.n > len(self._lists.key):
-            self._lists = self._lists._replace(key=_grown(self._lists.key, subscribers.n + subscribers.n // 8))
+        n = subscribers.n
+        # Some to spare, so that not every single subscription that is new copies all of them.
+        self._lists = self._lists._replace(key=_grown(self._lists.key, n if n <= len(self._lists.key) else n + n // 8))
         rows, done = subscribers.layout(), 0
         while True:
             done = int(file_many(self._lists, rows, threshold, numbers, done, self._filing))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 import nearcast as nc
 from nearcast.errors import IndexParameterError
+from nearcast.indexes.group_pruned.filing import NOT_THERE, find_entry
 from nearcast.indexes.group_pruned.index import GroupPruned
 from nearcast.indexes.group_pruned.layout import (
     AFTER_NORM,
@@ -172,3 +173,21 @@ def test_messages_far_away_and_places_beyond_float32_are_scored_right() -> None:
     lists = [r.top_table().to_pydict() for r in everyone.values()]
     assert all(listed == lists[0] for listed in lists)
     assert lists[0]["score"][0] == 1.0
+
+
+def test_more_subscriptions_than_are_scored_at_once() -> None:
+    r = ranker()
+    index: Any = r._ranking.index
+    n = len(index._pending) + 3
+    r.subscribe([nc.RankedSubscription(s, ["jazz"], (0.001 * s, 0.0), k=1) for s in range(n)])
+    assert len(r.publish([nc.Message(1, ["jazz"], (0.0, 0.0))])) == n
+
+
+def test_who_is_not_filed_is_not_found() -> None:
+    r = ranker()
+    r.subscribe([nc.RankedSubscription(s, ["jazz"], (1.0, 1.0)) for s in range(2)])
+    index: Any = r._ranking.index
+    lists, rows = index._lists, r._ranking.subscribers.layout()
+    assert find_entry(lists, rows, 1, rows.keyword[0])[0] != NOT_THERE
+    r.unsubscribe([1])
+    assert find_entry(lists, rows, 1, rows.keyword[0]) == (NOT_THERE, NOT_THERE)
