@@ -72,7 +72,7 @@ def test_damaged_folders_say_what_is_wrong(tmp_path: Path) -> None:
         folders.read_folder(tmp_path, "thing")
     place = tmp_path / "s"
     folders.write_folder(place, "thing", {}, ARRAYS)
-    with pytest.raises(StoredFormatError, match="holds 'thing' of format 2; expected 'other'"):
+    with pytest.raises(StoredFormatError, match=f"holds 'thing' of format {folders.FORMAT}; expected 'other'"):
         folders.read_folder(place, "other")
     (place / "numbers.npy").write_bytes((place / "numbers.npy").read_bytes()[:-8])
     with pytest.raises(StoredFormatError, match="cannot be read"):
