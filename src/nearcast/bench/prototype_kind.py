@@ -7,6 +7,7 @@ int64 ids. Coordinates are rounded to float32 beforehand, which is all the proto
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
@@ -64,17 +65,17 @@ class _Scene:
         return timed(build)
 
 
-class Runner:
+class Runner(ABC):
     """One method: `match(number of a chunk)` is timed, `answer` gives the message and the subscription of each match."""
 
     n_bytes: float
     build_seconds: float
 
-    def match(self, number: int) -> Any:
-        raise NotImplementedError
+    @abstractmethod
+    def match(self, number: int) -> Any: ...
 
-    def answer(self, number: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        raise NotImplementedError
+    @abstractmethod
+    def answer(self, number: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...
 
 
 class _Ours(Runner):

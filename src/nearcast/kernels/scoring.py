@@ -7,8 +7,8 @@ from nearcast.kernels.relevance import similarity, steady_sum
 
 
 @inline_kernel
-def similarity_of(subscribers, window, common, s, place):
-    """The similarity of a message and a subscription that have a word in common; `common` is scratch."""
+def gather_common(subscribers, window, s, place, common):
+    """Write the values of the words that a message and a subscription have in common; returns how many."""
     keyword, own, value = window.keyword, subscribers.keyword, window.value
     at, end = window.keyword_start[place], window.keyword_start[place + 1]
     own_at = subscribers.first[s]
@@ -23,4 +23,11 @@ def similarity_of(subscribers, window, common, s, place):
             at += 1
         else:
             own_at += 1
+    return n_common
+
+
+@inline_kernel
+def similarity_of(subscribers, window, common, s, place):
+    """The similarity of a message and a subscription that have a word in common; `common` is scratch."""
+    n_common = gather_common(subscribers, window, s, place, common)
     return similarity(steady_sum(common, n_common), window.length[place], subscribers.length[s])

@@ -10,6 +10,7 @@ from nearcast.kernels.best_heap import offer
 from nearcast.kernels.compile import inline_kernel, kernel
 from nearcast.kernels.ranked_layouts import BASE, SubscriberArrays, WindowArrays
 from nearcast.kernels.relevance import proximity, relevance, similarity, steady_sum
+from nearcast.kernels.scoring import gather_common
 
 NOT_HERE = -1.0
 # What rounding may add to a sum of parts of a score.
@@ -69,19 +70,7 @@ def least_useful(search, first, n, n_wanted):
 def score_at(ground, subscribers, window, s, place, common):
     """The relevance of a message to a subscription; NOT_HERE without a word in common."""
     is_lonlat, max_distance = ground
-    keyword, message_keyword, value = subscribers.keyword, window.keyword, window.value
-    begin = subscribers.first[s]
-    end = begin + subscribers.n_words[s]
-    own = begin
-    n_common = 0
-    for there in range(window.keyword_start[place], window.keyword_start[place + 1]):
-        while own < end and keyword[own] < message_keyword[there]:
-            own += 1
-        if own == end:
-            break
-        if keyword[own] == message_keyword[there]:
-            common[n_common] = value[there]
-            n_common += 1
+    n_common = gather_common(subscribers, window, s, place, common)
     if n_common == 0:
         return NOT_HERE
     dot = common[0] if n_common == 1 else steady_sum(common, n_common)
