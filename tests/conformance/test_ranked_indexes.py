@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pytest
@@ -98,3 +99,8 @@ def test_answers_are_right_when_what_is_over_is_cleared_away_at_once(variant: Va
     monkeypatch.setattr("nearcast.columns.window._LEAST_OVER", 0)
     monkeypatch.setattr("nearcast.columns.subscribers._LEAST_WASTE", 0)
     run_ranked_worlds(variant.make_ranker, 3, seed=78)
+
+
+@pytest.mark.parametrize("threads", [2, 5])
+def test_shards_give_the_answers_of_the_oracle(threads: int) -> None:
+    run_ranked_worlds(partial(nc.Ranker, threads=threads), 4, seed=79)

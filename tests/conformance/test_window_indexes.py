@@ -177,7 +177,7 @@ def test_small_pieces_become_one(name: str, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("nearcast.indexes.window_pieces.TAIL", 1)
     made: dict[str, Any] = {"index": "ranked_scan", "space": "plane", "max_distance": 100.0, "window_index": name}
     ranker, n_pieces = nc.Ranker(nc.CountWindow(20), **made), []
-    pieces: Any = ranker._ranking.window_index
+    pieces: Any = ranker._ranking.shards[0].window_index
     for number in range(12):
         ranker.publish([nc.Message(number, ["a"], (number, 0))])
         n_pieces.append(len(pieces.table))

@@ -33,12 +33,14 @@ from nearcast.workloads import open_workload
 
 _SUBSCRIBED_AT_ONCE = 100_000
 _WARM_MESSAGES = 20
+# A state depends on its buffers, not on the index; this one is fast.
+_FILLED_BY = "group_pruned"
 # Odd constants that spread numbers over 64 bits; sums of them tell two sets of changes apart whatever their order.
 _MIX = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(0x165667B19E3779F9))
 
 
 class Method(NamedTuple):
-    """An index, a buffer, and how many messages subscribers want."""
+    """An index, a buffer, how many messages subscribers want, and over how many threads they are shared out."""
 
     subject: str
     index_parameters: dict[str, Any]
@@ -46,22 +48,23 @@ class Method(NamedTuple):
     buffer_parameters: dict[str, Any]
     window_index: str
     k: int
+    threads: int
 
     @property
     def state(self) -> dict[str, Any]:
         """What the state after filling depends on."""
-        names = ("k", "buffer", "buffer_parameters", "window_index")
+        names = ("k", "buffer", "buffer_parameters", "window_index", "threads")
         return {name: getattr(self, name) for name in names}
 
 
 def method_of(series: Series) -> Method:
-    """From the parameters of a series: k, buffer, window_index, options of the buffer; what is left is for the index.
+    """From the parameters of a series: k, threads, buffer, window_index, options of the buffer; what is left is for the index.
 
     Options of other buffers are left out: a plan may vary an option of one of them.
     """
     given = dict(series.parameters)
     k, window_index = int(given.pop("k", 20)), str(given.pop("window_index", "auto"))
-    buffer = str(given.pop("buffer", "auto"))
+    threads, buffer = int(given.pop("threads", 1)), str(given.pop("buffer", "auto"))
     known = type(buffer_kind(buffer, {})).__dataclass_fields__
     of_buffers = {
         name: given.pop(name) for kind in BUFFER_KINDS.values() for name in kind.__dataclass_fields__ if name in given
@@ -69,7 +72,7 @@ def method_of(series: Series) -> Method:
     options = {name: value for name, value in of_buffers.items() if name in known}
     buffer_kind(buffer, options)
     create_ranked_index(series.subject, given)
-    return Method(series.subject, given, buffer, options, window_index, k)
+    return Method(series.subject, given, buffer, options, window_index, k, threads)
 
 
 class _Story:
@@ -102,6 +105,7 @@ class _Story:
             idf=self.idf,
             n_documents=n_documents,
             window_index=method.window_index,
+            threads=method.threads,
             buffer_parameters=method.buffer_parameters,
             **method.index_parameters,
         )
@@ -226,7 +230,7 @@ def _state(story: _Story, method: Method, folder: Path) -> tuple[Path, dict[str,
     state = folder / hashlib.sha256(key.encode()).hexdigest()[:16]
     facts_file = state.with_suffix(".json")
     if not facts_file.is_file():
-        ranker = story.ranker(method)
+        ranker = story.ranker(method._replace(subject=_FILLED_BY, index_parameters={}))
         for step in story.steps(0, size.life):
             for chunk in story.arriving(step):
                 ranker.publish_table(chunk)

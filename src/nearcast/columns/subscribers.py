@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from nearcast.columns.clauses import take_lists
 from nearcast.columns.growing import GrowingArray
 from nearcast.kernels.ranked_layouts import SubscriberArrays
 from nearcast.kernels.subscribers import weigh_subscribers
@@ -36,6 +37,12 @@ class SubscriberBatch(NamedTuple):
     k: NDArray[np.int32]
     keyword_start: NDArray[np.int64]
     keyword: NDArray[np.int32]
+
+    def take(self, rows: NDArray[np.int64]) -> SubscriberBatch:
+        """Some of them, in this order."""
+        start, keyword = take_lists(self.keyword_start, self.keyword, rows)
+        columns = (self.number, self.x, self.y, self.spatial_weight, self.k)
+        return SubscriberBatch(*(column[rows] for column in columns), start, keyword)
 
 
 class Subscribers:

@@ -22,10 +22,15 @@ Answer = TypeVar("Answer")
 
 def usable_threads(threads: int | None, n_rows: int) -> int:
     """How many threads are worth it; None asks for as many as there are cores to run on."""
-    if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
-        raise NearcastError(f"threads={threads!r} is not possible; expected a number from 1 on, or None for all cores")
-    wanted = _n_cores() if threads is None else threads
+    wanted = _n_cores() if threads is None else checked_threads(threads, ", or None for all cores")
     return max(1, min(wanted, n_rows // _LEAST_ROWS))
+
+
+def checked_threads(threads: int, otherwise: str = "") -> int:
+    """A number of threads that is possible; `otherwise` is what else may be given."""
+    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+        raise NearcastError(f"threads={threads!r} is not possible; expected a number from 1 on{otherwise}")
+    return threads
 
 
 def split_rows(n_rows: int, n_threads: int) -> list[tuple[int, int]]:

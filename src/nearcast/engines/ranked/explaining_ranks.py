@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from nearcast.columns.window import ArrivingMessages
 from nearcast.engines.ranked.ranking import Ranking
+from nearcast.model.delivery import Explanation
+from nearcast.model.message import Message
 from nearcast.model.regions import Box
 from nearcast.model.relevance import distance, relevance, spatial_proximity, text_similarity
 from nearcast.model.spaces import Space
@@ -20,6 +22,20 @@ class WordsOf(NamedTuple):
 
     name: Callable[[int], str]
     weight: NDArray[np.float64]
+
+
+def explain_place(
+    ranking: Ranking, number: int, space: Space, words: WordsOf, arriving: ArrivingMessages, message: Message
+) -> Explanation:
+    """Whether and why a message is in the list of a subscription."""
+    score, reasons = explain_score(ranking, space, words, number, arriving, message.box)
+    _, held, scores = ranking.lists(np.array([number], np.int32))
+    ids = ranking.window.ids_of(held).to_pylist()
+    place = ids.index(message.id) if message.id in ids else None
+    if score is not None:
+        k, is_in_window = int(ranking.subscribers.layout().k[number]), ranking.window.numbers_of(arriving.ids)[0] >= 0
+        reasons += explain_rank(score, scores.tolist(), place, k, bool(is_in_window))
+    return Explanation(place is not None, tuple(reasons), tuple(ranking.index.explain(ranking.subscribers, number)))
 
 
 def explain_score(

@@ -18,7 +18,7 @@ from nearcast.engines.keyword_kind import KeywordKind
 from nearcast.engines.listing import listed as _listed
 from nearcast.engines.locks import ReadWriteLock
 from nearcast.engines.ranked.buffer_kinds import buffer_kind
-from nearcast.engines.ranked.explaining_ranks import WordsOf, explain_rank, explain_score
+from nearcast.engines.ranked.explaining_ranks import WordsOf, explain_place
 from nearcast.engines.ranked.ranker_stats import ranker_stats
 from nearcast.engines.ranked.ranking import Ranking
 from nearcast.engines.ranked.reach import reach_of
@@ -31,10 +31,20 @@ from nearcast.engines.ranked.reading_ranked import (
     read_ranked_table,
 )
 from nearcast.engines.ranked.repeats import reject_living
-from nearcast.engines.ranked.saving import by_part, ranking_arrays, restore_ranking, window_facts, window_of
+from nearcast.engines.ranked.saving import (
+    by_name,
+    by_part,
+    ranking_arrays,
+    ranking_facts,
+    restore_ranking,
+    window_facts,
+    window_of,
+)
+from nearcast.engines.ranked.sharded import ranking_in_shards
 from nearcast.engines.ranked.telling import change_objects, change_table
 from nearcast.engines.ranked.tick_state import RankChanges
 from nearcast.engines.ranked.word_weights import WordWeights
+from nearcast.engines.splitting import checked_threads
 from nearcast.errors import NearcastError
 from nearcast.indexes.ranked_base import Ground
 from nearcast.indexes.registry import create_ranked_index, create_window_index
@@ -75,6 +85,8 @@ class Ranker:
         "tick": all changes of every tick; "net": only what a call changes from its beginning to its end.
     window_index
         "window_grid", "window_ir_tree" or "auto": how the window is searched when lists are filled.
+    threads
+        Subscriptions are shared out over so many threads, each with a window of its own.
     buffer_parameters, parameters
         Options of the buffer and of the index.
 
@@ -94,6 +106,7 @@ class Ranker:
         changes: str = "tick",
         window_index: str = "auto",
         analysis: Analysis | None = None,
+        threads: int = 1,
         buffer_parameters: Mapping[str, Any] | None = None,
         **parameters: Any,
     ) -> None:
@@ -107,12 +120,12 @@ class Ranker:
         self._weights = WordWeights(idf, n_documents)
         self._ids = Identifiers()
         ground = Ground(self._space.is_lonlat, reach_of(self._space, bounds, max_distance))
-        self._ranking = Ranking(
-            window,
-            create_ranked_index(index, parameters),
-            buffer_kind(buffer, dict(buffer_parameters or {})),
-            create_window_index(window_index, ground),
-            changes == "net",
+        held_in, is_net = buffer_kind(buffer, dict(buffer_parameters or {})), changes == "net"
+        self._ranking = ranking_in_shards(
+            checked_threads(threads),
+            lambda: Ranking(
+                window, create_ranked_index(index, parameters), held_in, create_window_index(window_index, ground), is_net
+            ),
         )
         self._lock = ReadWriteLock()
         self.report = MatchReport()
@@ -205,8 +218,8 @@ class Ranker:
         wanted = None if ids is None else [checked_id(value, "subscription", NearcastError) for value in ids]
         with self._lock.reading():
             ranking = self._ranking
-            numbers = ranking.subscribers.alive() if wanted is None else np.unique(self._ids.find(id_array(wanted)))
-            subscriber, number, score = ranking.lists(numbers[ranking.subscribers.is_alive(numbers)])
+            numbers = ranking.alive() if wanted is None else np.unique(self._ids.find(id_array(wanted)))
+            subscriber, number, score = ranking.lists(numbers[ranking.are_alive(numbers)])
             ids_of = {"subscription_id": self._ids.take(subscriber), "message_id": ranking.window.ids_of(number)}
             return pa.table({**ids_of, "score": score})
 
@@ -219,22 +232,15 @@ class Ranker:
         id = checked_id(subscription_id, "subscription", NearcastError)
         # The words of the message may be new to the vocabulary.
         with self._lock.writing():
-            ranking, number = self._ranking, self._ids.find(id_array([id]))
-            if not ranking.subscribers.is_alive(number)[0]:
+            known = self._ids.find(id_array([id]))
+            if not self._ranking.are_alive(known)[0]:
                 return Explanation(False, (f"there is no subscription {id!r}",))
+            ranking, number = self._ranking.holder_of(int(known[0]))
             read = read_arriving_objects([message], self._border, self._is_timed)
             if read.rejected:
                 return Explanation(False, (f"the message is not usable: {read.rejected[0][1]}",))
             words = WordsOf(self._keywords.space.name, self._weights.of(self._keywords))
-            score, reasons = explain_score(ranking, self._space, words, int(number[0]), read.messages, message.box)
-            path = ranking.index.explain(ranking.subscribers, int(number[0]))
-            k = int(ranking.subscribers.layout().k[number[0]])
-            is_known = ranking.window.numbers_of(id_array([message.id]))[0] >= 0
-        listed = self.top(id)
-        place = next((at for at, (held, _) in enumerate(listed) if held == message.id), None)
-        if score is not None:
-            reasons += explain_rank(score, [held for _, held in listed], place, k, bool(is_known))
-        return Explanation(place is not None, tuple(reasons), tuple(path))
+            return explain_place(ranking, number, self._space, words, read.messages, message)
 
     def stats(self) -> dict[str, int | float | str]:
         """Sizes: subscriptions, messages in the window, keywords, bytes in all and by part, and those of the index."""
@@ -244,24 +250,19 @@ class Ranker:
     def save(self, folder: str | Path) -> None:
         """Write everything to a folder of arrays; an existing saved folder is replaced as a whole."""
         with self._lock.reading():
-            ranking = self._ranking
-            parts = {**ranking_arrays(ranking), "keywords": self._keywords.space.arrays(), "ids": self._ids.arrays()}
+            shards = self._ranking.shards
             facts = {
                 "window": window_facts(self._window),
                 "space": self._space.value,
-                "max_distance": ranking.ground.max_distance,
-                "changes": "net" if ranking.rules.is_net else "tick",
                 "idf": self._weights.facts(),
                 "analysis": self._analysis.to_dict(),
                 "keyword_kind": self._keywords.name,
                 "id_kind": self._ids.kind,
-                "message_id_kind": ranking.window.ids.kind,
-                "index": ranking.index.facts(),
-                "buffer": ranking.buffers.kind.facts(),
-                "window_index": ranking.window_index.name,
+                **ranking_facts(shards[0]),
+                "threads": len(shards),
             }
-            arrays = {f"{part}.{name}": array for part, given in parts.items() for name, array in given.items()}
-            write_folder(folder, _FOLDER_KIND, facts, arrays)
+            shared = {"keywords": self._keywords.space.arrays(), "ids": self._ids.arrays()}
+            write_folder(folder, _FOLDER_KIND, facts, by_name([shared, *map(ranking_arrays, shards)]))
 
     @classmethod
     def open(cls, folder: str | Path, index: str | None = None, is_mapped: bool = True, **parameters: Any) -> Ranker:
@@ -283,20 +284,20 @@ class Ranker:
             changes=facts["changes"],
             window_index=facts["window_index"],
             analysis=analysis,
+            threads=facts["threads"],
             buffer_parameters=facts["buffer"]["parameters"],
             **(parameters if index else facts["index"]["parameters"]),
         )
-        parts = by_part(arrays)
+        shared, *shards = by_part(arrays, 1 + facts["threads"])
         ranker._weights = WordWeights.from_facts(facts["idf"])
-        ranker._keywords = KeywordKind.from_arrays(facts["keyword_kind"], parts["keywords"], analysis)
-        ranker._ids = Identifiers.from_arrays(facts["id_kind"], parts["ids"])
-        restore_ranking(ranker._ranking, facts["message_id_kind"], parts, is_same_index=index is None)
+        ranker._keywords = KeywordKind.from_arrays(facts["keyword_kind"], shared["keywords"], analysis)
+        ranker._ids = Identifiers.from_arrays(facts["id_kind"], shared["ids"])
+        for ranking, parts in zip(ranker._ranking.shards, shards, strict=True):
+            restore_ranking(ranking, facts["message_id_kind"], parts, is_same_index=index is None)
         return ranker
 
     def _told(self, changes: RankChanges, report: MatchReport) -> pa.Table:
-        counters = self._ranking.state.counters
-        report.nodes_visited, report.candidates = int(counters[0]), int(counters[1])
-        counters[:] = 0
+        report.nodes_visited, report.candidates = self._ranking.take_counters().tolist()
         report.matches = len(changes.tick)
         self.report = report
         return change_table(changes, self._ids)

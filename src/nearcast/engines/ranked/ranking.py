@@ -197,6 +197,29 @@ class Ranking:
 
     # --- insight -----------------------------------------------------------------------------------------------------
 
+    @property
+    def shards(self) -> tuple[Ranking, ...]:
+        """Itself: it is in one piece."""
+        return (self,)
+
+    def holder_of(self, number: int) -> tuple[Ranking, int]:
+        """Who has a subscription, and its number there."""
+        return self, number
+
+    def alive(self) -> NDArray[np.int32]:
+        """The numbers of all living subscriptions."""
+        return self.subscribers.alive()
+
+    def are_alive(self, numbers: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Which of these are numbers of living subscriptions."""
+        return self.subscribers.is_alive(numbers)
+
+    def take_counters(self) -> NDArray[np.int64]:
+        """The work since the last time: parts of the index looked at, messages scored."""
+        taken = self.state.counters.copy()
+        self.state.counters[:] = 0
+        return taken
+
     def lists(self, numbers: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.float64]]:
         """The lists of these subscriptions one after the other: subscription, message, score, best first."""
         buffers = self.buffers.layout()

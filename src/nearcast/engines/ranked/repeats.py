@@ -6,11 +6,12 @@ import pyarrow as pa
 
 from nearcast.engines.ranked.ranking import Ranking
 from nearcast.engines.ranked.reading_ranked import ReadArrivals
+from nearcast.engines.ranked.sharded import ShardedRanking
 from nearcast.model.ids import Id
 from nearcast.model.window import CountWindow, TimeWindow
 
 
-def reject_living(read: ReadArrivals, window: CountWindow | TimeWindow, ranking: Ranking) -> None:
+def reject_living(read: ReadArrivals, window: CountWindow | TimeWindow, ranking: Ranking | ShardedRanking) -> None:
     """Reject them, and messages with ids of another kind than those before."""
     known_ids, ids = ranking.window.ids, read.messages.ids
     if len(ids) == 0:
@@ -26,7 +27,7 @@ def reject_living(read: ReadArrivals, window: CountWindow | TimeWindow, ranking:
 
 
 def _repeated(
-    ids: list[Id], known: list[int], times: list[float], window: CountWindow | TimeWindow, ranking: Ranking
+    ids: list[Id], known: list[int], times: list[float], window: CountWindow | TimeWindow, ranking: Ranking | ShardedRanking
 ) -> dict[int, str]:
     """Which messages of a batch come while one of their id is alive, tick by tick."""
     alive_since: dict[Id, tuple[int, float]] = {}

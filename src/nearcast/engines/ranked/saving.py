@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,13 +32,35 @@ def ranking_arrays(ranking: Ranking) -> dict[str, dict[str, NDArray[Any]]]:
     }
 
 
-def by_part(arrays: Mapping[str, NDArray[Any]]) -> dict[str, dict[str, NDArray[Any]]]:
-    """Arrays named "part.name", for each part those of the names; parts may be empty."""
-    parts: dict[str, dict[str, NDArray[Any]]] = {part: {} for part in _PARTS}
+def ranking_facts(ranking: Ranking) -> dict[str, Any]:
+    """What it was made of, and what its arrays do not tell."""
+    return {
+        "max_distance": ranking.ground.max_distance,
+        "changes": "net" if ranking.rules.is_net else "tick",
+        "message_id_kind": ranking.window.ids.kind,
+        "index": ranking.index.facts(),
+        "buffer": ranking.buffers.kind.facts(),
+        "window_index": ranking.window_index.name,
+    }
+
+
+def by_name(groups: Sequence[Mapping[str, Mapping[str, NDArray[Any]]]]) -> dict[str, NDArray[Any]]:
+    """The arrays of several groups of parts under names of one level: "group.part.name"."""
+    return {
+        f"{group}.{part}.{name}": array
+        for group, parts in enumerate(groups)
+        for part, given in parts.items()
+        for name, array in given.items()
+    }
+
+
+def by_part(arrays: Mapping[str, NDArray[Any]], n_groups: int) -> list[dict[str, dict[str, NDArray[Any]]]]:
+    """What `by_name` was given; parts may be empty."""
+    groups: list[dict[str, dict[str, NDArray[Any]]]] = [{part: {} for part in _PARTS} for _ in range(n_groups)]
     for key, array in arrays.items():
-        part, _, name = key.partition(".")
-        parts[part][name] = array
-    return parts
+        group, part, name = key.split(".", 2)
+        groups[int(group)][part][name] = array
+    return groups
 
 
 def restore_ranking(

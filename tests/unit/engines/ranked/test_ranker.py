@@ -258,3 +258,25 @@ def test_buffers_hold_more_where_refills_are_dear() -> None:
     ranks = [best_rank(20, cost) for cost in (1e3, 1e4, 1e5, 1e6, 1e7)]
     assert ranks == sorted(ranks)
     assert ranks == pytest.approx([27, 35, 41, 45, 50], abs=2)
+
+
+def test_shards_are_saved_explained_and_counted_as_one(tmp_path: Path) -> None:
+    best = ranker(threads=3)
+    best.subscribe([wanting(number, "jazz", "blues") for number in range(7)])
+    assert len(best.publish([sent(10, "jazz"), sent(11, "blues", x=2.0)])) == 14
+    best.unsubscribe([4, 5, 99])
+    assert best.explain(sent(10, "jazz"), 6).matched
+    assert not best.explain(sent(10, "jazz"), 5).matched
+    assert (best.stats()["threads"], best.stats()["subscriptions"], best.stats()["messages"]) == (3, 5, 2)
+    best.save(tmp_path / "saved")
+    again = nc.Ranker.open(tmp_path / "saved", "ranked_scan")
+    assert again.top_table().equals(best.top_table())
+    assert again.top_table().num_rows == 10
+    assert [again.top(number) for number in range(7)] == [best.top(number) for number in range(7)]
+    assert sorted(map(str, again.advance(1e9))) == sorted(map(str, best.advance(1e9)))
+
+
+@pytest.mark.parametrize("threads", [0, True, 1.5])
+def test_an_impossible_number_of_threads_is_refused(threads: Any) -> None:
+    with pytest.raises(nc.NearcastError, match="threads=.* is not possible; expected a number from 1 on$"):
+        ranker(threads=threads)

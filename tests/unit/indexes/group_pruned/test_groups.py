@@ -58,7 +58,11 @@ def groups(index: Any) -> Iterator[tuple[int, NDArray[Any], NDArray[Any], NDArra
 
 def check(r: nc.Ranker) -> int:
     """Every bound of every group holds; returns how many groups there are."""
-    index, rows, threshold = r._ranking.index, r._ranking.subscribers.layout(), r._ranking.buffers.threshold
+    index, rows, threshold = (
+        r._ranking.shards[0].index,
+        r._ranking.shards[0].subscribers.layout(),
+        r._ranking.shards[0].buffers.threshold,
+    )
     assert isinstance(index, GroupPruned)
     filed: list[tuple[int, int]] = []
     n_groups = 0
@@ -78,7 +82,7 @@ def check(r: nc.Ranker) -> int:
         assert np.all((side[X0] <= rows.x[members]) & (rows.x[members] <= side[X1]))
         assert np.all((side[Y0] <= rows.y[members]) & (rows.y[members] <= side[Y1]))
         assert np.all(entries[:, WEIGHT] >= rows.spatial_weight[members])
-    alive = r._ranking.subscribers.alive()
+    alive = r._ranking.shards[0].subscribers.alive()
     expected = [(int(s), int(w)) for s in alive for w in rows.keyword[rows.first[s] : rows.first[s] + rows.n_words[s]]]
     assert sorted(filed) == sorted(expected)
     return n_groups
@@ -118,7 +122,7 @@ def test_equal_subscriptions_are_divided_too() -> None:
 def test_a_group_is_divided_where_its_members_differ() -> None:
     r = ranker(group_size=4)
     r.subscribe(nc.RankedSubscription(i, ["a"], (1, 4.0 * (i % 2)), spatial_weight=0.5) for i in range(8))
-    boxes = [(side[Y0], side[Y1]) for _, side, _, _ in groups(r._ranking.index)]
+    boxes = [(side[Y0], side[Y1]) for _, side, _, _ in groups(r._ranking.shards[0].index)]
     assert sorted(set(boxes)) == [(0.0, 0.0), (4.0, 4.0)]
 
 
@@ -126,7 +130,7 @@ def test_rare_keywords_come_first_and_new_ones_before_all() -> None:
     r = ranker()
     r.subscribe([nc.RankedSubscription(i, ["often", "seldom"] if i == 0 else ["often"], (0, 0)) for i in range(3)])
     r.subscribe([nc.RankedSubscription(9, ["new"], (0, 0))])
-    index = r._ranking.index
+    index = r._ranking.shards[0].index
     assert isinstance(index, GroupPruned)
     rank = dict(zip(["often", "seldom", "new"], index._lists.rank[r._keywords.find(["often", "seldom", "new"])], strict=True))
     assert rank["new"] < rank["seldom"] < rank["often"]
@@ -135,14 +139,14 @@ def test_rare_keywords_come_first_and_new_ones_before_all() -> None:
 def test_a_threshold_that_rises_a_little_is_not_filed_anew() -> None:
     r = ranker(window=50)
     r.subscribe([nc.RankedSubscription(1, ["a"], (0, 0), 1, 1.0)])
-    index = r._ranking.index
+    index = r._ranking.shards[0].index
     assert isinstance(index, GroupPruned)
     for number in range(8):
         r.publish([nc.Message(number, ["a"], (4.0 - number / 1000, 0))])
     filed = float(index._lists.key[0])
-    assert filed < float(r._ranking.buffers.threshold[0]) < filed + index.laziness
+    assert filed < float(r._ranking.shards[0].buffers.threshold[0]) < filed + index.laziness
     r.publish([nc.Message(100 + number, ["a"], (1.0, 0)) for number in range(4)])
-    assert index._lists.key[0] == r._ranking.buffers.threshold[0] == pytest.approx(0.8)
+    assert index._lists.key[0] == r._ranking.shards[0].buffers.threshold[0] == pytest.approx(0.8)
 
 
 def test_what_index_and_ranker_tell(tmp_path: Path) -> None:
@@ -177,7 +181,7 @@ def test_messages_far_away_and_places_beyond_float32_are_scored_right() -> None:
 
 def test_more_subscriptions_than_are_scored_at_once() -> None:
     r = ranker()
-    index: Any = r._ranking.index
+    index: Any = r._ranking.shards[0].index
     n = len(index._pending) + 3
     r.subscribe([nc.RankedSubscription(s, ["jazz"], (0.001 * s, 0.0), k=1) for s in range(n)])
     assert len(r.publish([nc.Message(1, ["jazz"], (0.0, 0.0))])) == n
@@ -186,8 +190,8 @@ def test_more_subscriptions_than_are_scored_at_once() -> None:
 def test_who_is_not_filed_is_not_found() -> None:
     r = ranker()
     r.subscribe([nc.RankedSubscription(s, ["jazz"], (1.0, 1.0)) for s in range(2)])
-    index: Any = r._ranking.index
-    lists, rows = index._lists, r._ranking.subscribers.layout()
+    index: Any = r._ranking.shards[0].index
+    lists, rows = index._lists, r._ranking.shards[0].subscribers.layout()
     assert find_entry(lists, rows, 1, rows.keyword[0])[0] != NOT_THERE
     r.unsubscribe([1])
     assert find_entry(lists, rows, 1, rows.keyword[0]) == (NOT_THERE, NOT_THERE)
