@@ -280,3 +280,14 @@ def test_shards_are_saved_explained_and_counted_as_one(tmp_path: Path) -> None:
 def test_an_impossible_number_of_threads_is_refused(threads: Any) -> None:
     with pytest.raises(nc.NearcastError, match="threads=.* is not possible; expected a number from 1 on$"):
         ranker(threads=threads)
+
+
+def test_example_1_of_the_paper_the_oldest_ends_as_the_fifth_arrives() -> None:
+    """Its scores are lost with its figure: places here give the lists it names."""
+    best = ranker(nc.CountWindow(4))
+    places = {"u1": 0.0, "u2": 4.0, "u3": 9.0}
+    best.subscribe([nc.RankedSubscription(id, ["w"], (x, 0.0), k=1, spatial_weight=1.0) for id, x in places.items()])
+    best.publish([sent(f"e{number}", "w", x=x) for number, x in enumerate((0.0, 4.0, 1.0, 7.0), start=1)])
+    assert [best.top(id)[0][0] for id in places] == ["e1", "e2", "e4"]
+    told = {(change.subscription_id, change.message_id, change.change) for change in best.publish([sent("e5", "w", x=9.0)])}
+    assert told == {("u1", "e1", -1), ("u1", "e3", 1), ("u3", "e4", -1), ("u3", "e5", 1)}
