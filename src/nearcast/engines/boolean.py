@@ -34,11 +34,13 @@ from nearcast.engines.reading_subscriptions import ReadSubscriptions, read_subsc
 from nearcast.engines.splitting import run_beside, split_rows, usable_threads
 from nearcast.engines.verify import Verifier
 from nearcast.errors import NearcastError
+from nearcast.indexes.base import IndexCells
 from nearcast.indexes.registry import create_index
 from nearcast.model.analysis import DEFAULT_ANALYSIS, Analysis
 from nearcast.model.delivery import Delivery, Explanation, MatchReport, joined_reports
 from nearcast.model.ids import Id, checked_id
 from nearcast.model.message import Message
+from nearcast.model.regions import Box
 from nearcast.model.spaces import space_of
 from nearcast.model.subscription import Subscription
 
@@ -259,6 +261,12 @@ class Matcher:
             matched, reasons, slot = explain_match(self._clauses, self._shapes, self._keywords, self._space, batch, slots)
             path = self._index.explain(self._clauses, batch, slot)
             return Explanation(matched, tuple(reasons), tuple(path))
+
+    def cells(self, box: Box, most: int = 2000) -> pa.Table:
+        """The fullest cells of the index that meet a box: x0, y0, x1, y1, level, load. None where it keeps no cells."""
+        with self._lock.reading():
+            found = self._index.cells(box, most)
+        return pa.table(found._asdict() if found is not None else {name: [] for name in IndexCells._fields})
 
     def stats(self) -> dict[str, int | float | str]:
         """Sizes: subscriptions, clauses, keywords, bytes (everything the matcher holds), and those of the index."""

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.kernels.layouts import CANDIDATES, NODES, Output
+from nearcast.model.regions import Box
 
 _FIRST_ROOM = 4096
 
@@ -46,6 +47,17 @@ class Runs(NamedTuple):
     end: NDArray[np.int64]
     nodes_visited: int
     candidates: int
+
+
+class IndexCells(NamedTuple):
+    """Parts of the plane that an index keeps clauses by: their sides, how often the plane was halved, clauses in them."""
+
+    x0: NDArray[np.float64]
+    y0: NDArray[np.float64]
+    x1: NDArray[np.float64]
+    y1: NDArray[np.float64]
+    level: NDArray[np.int64]
+    load: NDArray[np.int64]
 
 
 class BooleanIndex(ABC):
@@ -108,6 +120,10 @@ class BooleanIndex(ABC):
     @abstractmethod
     def explain(self, clauses: ClauseStore, messages: MessageBatch, slot: int) -> list[str]:
         """The way of the first message through the structure towards one clause, in words."""
+
+    def cells(self, box: Box, most: int) -> IndexCells | None:
+        """The fullest cells that meet a box, at most so many; None if it has none to show."""
+        return None
 
     def stats(self) -> dict[str, int | float]:
         """Sizes of the structure: bytes, and what else is worth plotting."""

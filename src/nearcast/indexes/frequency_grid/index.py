@@ -14,7 +14,7 @@ from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.errors import IndexParameterError
 from nearcast.indexes import base
-from nearcast.indexes.base import BooleanIndex, Matches, Parameters, Runs
+from nearcast.indexes.base import BooleanIndex, IndexCells, Matches, Parameters, Runs
 from nearcast.indexes.frequency_grid import late as late_clauses
 from nearcast.indexes.frequency_grid.assemble import (
     CopyBudget,
@@ -26,6 +26,7 @@ from nearcast.indexes.frequency_grid.assemble import (
     widened_late,
     with_more_room,
 )
+from nearcast.indexes.frequency_grid.cells import cells_under
 from nearcast.indexes.frequency_grid.expectation import expect_clauses, expect_history, widened
 from nearcast.indexes.frequency_grid.explain import explain_path
 from nearcast.indexes.frequency_grid.layout import (
@@ -48,6 +49,7 @@ from nearcast.indexes.frequency_grid.match import match_messages
 from nearcast.indexes.frequency_grid.withdraw import withdraw_clauses
 from nearcast.kernels.deliveries import flatten_runs
 from nearcast.kernels.layouts import CANDIDATES, NODES, ClauseArrays
+from nearcast.model.regions import Box
 
 BUDGETS = {"small": CopyBudget(1e-4, 2.0), "balanced": CopyBudget(1e-5, 4.0), "fast": CopyBudget(5e-6, 8.0)}
 # Late clauses are merged when they are more than this share of what was built, but not before there are some.
@@ -218,6 +220,9 @@ class FrequencyGrid(BooleanIndex):
 
     def explain(self, clauses: ClauseStore, messages: MessageBatch, slot: int) -> list[str]:
         return explain_path(self._grid, self._late, clauses.layout(), messages, slot)
+
+    def cells(self, box: Box, most: int) -> IndexCells:
+        return cells_under(self._grid, box, most)
 
     def stats(self) -> dict[str, int | float]:
         head, level = self._grid.head, self._grid.door[::2] & LEVEL_MASK
