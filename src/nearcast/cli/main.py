@@ -9,13 +9,22 @@ import typer
 from typer.core import TyperGroup
 
 import nearcast
-from nearcast.cli import bench, pipeline
+from nearcast.cli import bench, key, pipeline
+from nearcast.cli.backup import backup, restore
 from nearcast.cli.console import remarks
+from nearcast.cli.demo import demo
 from nearcast.cli.doctor import doctor
 from nearcast.cli.explain import explain
 from nearcast.cli.generate import generate
 from nearcast.cli.indexes import indexes
+from nearcast.cli.listen import listen
+from nearcast.cli.load import load
 from nearcast.cli.match import match
+from nearcast.cli.move import move
+from nearcast.cli.publish import publish
+from nearcast.cli.serve import serve
+from nearcast.cli.subscribe import subscribe
+from nearcast.cli.top import top
 from nearcast.cli.warm import warm
 from nearcast.errors import NearcastError
 
@@ -68,6 +77,17 @@ app.command()(generate)
 app.command()(indexes)
 app.command()(warm)
 app.command()(doctor)
+app.command()(serve)
+app.command()(demo)
+app.command()(subscribe)
+app.command()(publish)
+app.command()(listen)
+app.command()(move)
+app.command()(top)
+app.command()(load)
+app.command()(backup)
+app.command()(restore)
+app.add_typer(key.app, name="key")
 app.add_typer(bench.app, name="bench")
 app.add_typer(pipeline.app, name="pipeline")
 

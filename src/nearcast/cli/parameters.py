@@ -24,12 +24,12 @@ def read_settings(given: Iterable[str]) -> dict[str, Any]:
     return parameters
 
 
-def read_place(given: str) -> tuple[float, ...]:
-    """`x,y`, or `x0,y0,x1,y1` for an area."""
+def read_place(given: str, option: str = "--at") -> tuple[float, ...]:
+    """`x,y`, or `x0,y0,x1,y1` for an area; `option` names it in the error."""
     try:
         numbers = tuple(float(part) for part in given.split(","))
     except ValueError:
         numbers = ()
     if len(numbers) not in (2, 4):
-        raise NearcastError(f"--at {given!r} is not a place; expected X,Y (longitude first) or X0,Y0,X1,Y1")
+        raise NearcastError(f"{option} {given!r} is not a place; expected X,Y (longitude first) or X0,Y0,X1,Y1")
     return numbers

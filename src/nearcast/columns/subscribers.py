@@ -41,8 +41,8 @@ class SubscriberBatch(NamedTuple):
     def take(self, rows: NDArray[np.int64]) -> SubscriberBatch:
         """Some of them, in this order."""
         start, keyword = take_lists(self.keyword_start, self.keyword, rows)
-        columns = (self.number, self.x, self.y, self.spatial_weight, self.k)
-        return SubscriberBatch(*(column[rows] for column in columns), start, keyword)
+        number, x, y = self.number[rows], self.x[rows], self.y[rows]
+        return SubscriberBatch(number, x, y, self.spatial_weight[rows], self.k[rows], start, keyword)
 
 
 class Subscribers:

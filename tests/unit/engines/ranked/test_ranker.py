@@ -278,7 +278,7 @@ def test_shards_are_saved_explained_and_counted_as_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("threads", [0, True, 1.5])
 def test_an_impossible_number_of_threads_is_refused(threads: Any) -> None:
-    with pytest.raises(nc.NearcastError, match="threads=.* is not possible; expected a number from 1 on$"):
+    with pytest.raises(nc.NearcastError, match=r"threads=.* is not possible; expected a number from 1 on$"):
         ranker(threads=threads)
 
 

@@ -1,0 +1,71 @@
+"""`nearcast load`: how much a server takes, measured from outside."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nearcast.cli.connection import DEFAULT_URL, Key, Url
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from nearcast.load.figures import Figures
+
+
+def load(
+    url: Url = DEFAULT_URL,
+    key: Key = None,
+    workload: Annotated[str, typer.Option(help="Where the load comes from; see nearcast generate --list.")] = "tweets",
+    settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Of the workload.")] = None,
+    subscriptions: Annotated[int, typer.Option(min=0, help="File so many subscriptions first.")] = 0,
+    bulk: Annotated[int, typer.Option(min=0, help="Publish so many messages in bulk.")] = 100_000,
+    batch: Annotated[int, typer.Option(min=1, help="Messages per bulk request.")] = 2000,
+    single: Annotated[int, typer.Option(min=0, help="Publish so many messages one by one.")] = 10_000,
+    connections: Annotated[int, typer.Option(min=1, help="Connections of the single posts; bulk takes a sixteenth.")] = 64,
+    listeners: Annotated[int, typer.Option(min=0, help="Open so many live connections, each with its own subscription.")] = 0,
+    live: Annotated[int, typer.Option(min=0, help="Publish so many messages that reach every live connection.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Of the workload.")] = 1,
+) -> None:
+    """Send load and show what was kept (acknowledged after it was on disk), how long it took, what live connections got."""
+    import asyncio
+
+    from nearcast.cli.needs import need_service
+
+    need_service()
+    from nearcast.cli.console import progress_bar, results, table_of
+    from nearcast.cli.parameters import read_settings
+    from nearcast.load.figures import HEADER
+    from nearcast.load.posting import Target
+    from nearcast.workloads import open_workload
+
+    source, target = open_workload(workload, **read_settings(settings or ())), Target.of(url, key)
+
+    async def run(progress: Progress) -> list[Figures]:
+        from nearcast.load import measuring, preparing
+
+        def bar(what: str, total: int) -> measuring.Progress:
+            task = progress.add_task(what, total=total)
+            return lambda n: progress.advance(task, n)
+
+        found = []
+        if subscriptions:
+            pieces = preparing.subscription_pieces(source, subscriptions, seed)
+            found.append(await measuring.file_subscriptions(target, pieces, bar("subscriptions", subscriptions)))
+        if bulk:
+            bodies, sizes = preparing.bulk_bodies(preparing.messages_of(source, bulk, seed), batch)
+            shared = max(1, connections // 16)
+            found.append(await measuring.publish_bulk(target, bodies, sizes, shared, bar("bulk messages", bulk)))
+        if single:
+            singles = preparing.single_bodies(preparing.messages_of(source, single, seed + 1))
+            found.append(await measuring.publish_singly(target, singles, connections, bar("single messages", single)))
+        if listeners and live:
+            messages = preparing.messages_of(source, live, seed + 2, (measuring.LIVE_WORD,))
+            bodies, sizes = preparing.bulk_bodies(messages, 20)
+            found.append(await measuring.fan_out(target, listeners, bodies, sizes, bar("live messages", live)))
+        return found
+
+    with progress_bar() as progress:
+        found = asyncio.run(run(progress))
+    results().print(table_of(HEADER, [figures.cells() for figures in found]))

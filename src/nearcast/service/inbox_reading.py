@@ -1,0 +1,196 @@
+"""Reads inboxes: events of some subscriptions after a cursor, from memory if they are recent, else from the store."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from pyroaring import BitMap
+
+from nearcast.service.event_text import (
+    TYPES,
+    Happening,
+    MessageFacts,
+    Subject,
+    event_text,
+    message_facts,
+    subject_of,
+    time_text,
+)
+from nearcast.storage.pages import ENDED, Page
+from nearcast.storage.store import Store
+
+_CACHED = 200_000
+
+
+class EventRow(NamedTuple):
+    """One event of an inbox: the JSON of its `wire.Event`, and what policies look at."""
+
+    sequence: int
+    """Grows; with the subscription it names the event for good."""
+    number: int
+    """The subscription inside the broker; never used again after it ends."""
+    subscription: str
+    type: str
+    message: str
+    """The id of the message; "" for the end of a subscription."""
+    time: float
+    """When the event happened, seconds since 1970."""
+    json: bytes
+
+
+class EventPage(NamedTuple):
+    """A piece of an inbox, ordered by sequence."""
+
+    rows: list[EventRow]
+    cursor: int
+    """Go on after this one: everything up to it is in `rows` or did not concern the inbox."""
+    has_more: bool
+    is_gap: bool
+    """Events between the cursor that was given and `oldest` are gone."""
+    oldest: int
+
+
+class RecentPages:
+    """The newest pages, as much as memory allows; the event loop adds, any thread reads."""
+
+    def __init__(self, most_bytes: int, sequence: int) -> None:
+        self._most_bytes = most_bytes
+        self._pages: deque[Page] = deque()
+        self._n_bytes = 0
+        self.last = sequence
+        """The last sequence that is on disk."""
+        self.since = sequence
+        """Pages that begin after this one are all here."""
+
+    def add(self, page: Page) -> None:
+        self._pages.append(page)
+        self._n_bytes += page.n_bytes
+        while self._n_bytes > self._most_bytes and len(self._pages) > 1:
+            gone = self._pages.popleft()
+            self._n_bytes -= gone.n_bytes
+            self.since = gone.last
+
+    def after(self, sequence: int) -> list[Page] | None:
+        """Pages with events after a sequence, oldest first; None if some are only in the store."""
+        if sequence < self.since:
+            return None
+        found: list[Page] = []
+        for page in reversed(self._pages):
+            if page.last <= sequence:
+                break
+            found.append(page)
+        found.reverse()
+        return found
+
+    def page_with(self, sequence: int) -> Page | None:
+        for page in reversed(self._pages):
+            if page.first <= sequence:
+                return page if sequence <= page.last else None
+        return None
+
+
+class NotInMemory(Exception):  # noqa: N818  # not an error: the reader goes to the store instead
+    """What is asked for is only in the store."""
+
+
+class InboxReading:
+    """Reads for any number of inboxes. The caches are shared; a lost race costs only work."""
+
+    def __init__(self, store: Store, recent: RecentPages) -> None:
+        self._store, self._recent = store, recent
+        self._subjects: dict[int, Subject] = {}
+        self._messages: dict[int, MessageFacts] = {}
+
+    def forget(self, number: int) -> None:
+        """A subscription has changed: what is known of it is old."""
+        self._subjects.pop(number, None)
+
+    def read(self, numbers: BitMap, after: int, limit: int, removed: int, only_memory: bool) -> EventPage:
+        """Events in order; raises NotInMemory instead of asking the store if `only_memory`."""
+        is_gap, up_to = after < removed, self._recent.last
+        after = max(after, removed)
+        found: list[tuple[int, int, int, int, float, int, Page]] = []
+        for page in self._pages(numbers, after, up_to, only_memory):
+            hits = page.reached & numbers
+            found_here = [
+                (sequence, number, message, kind, score, rank, page)
+                for number in hits
+                for sequence, message, kind, score, rank in page.events_of(number, after)
+            ]
+            if len(hits) > 1:
+                found_here.sort(key=lambda row: row[:2])
+            found += found_here
+            if len(found) >= limit:
+                # Events of one sequence are never torn apart: a cursor could not tell between them.
+                end = limit
+                while end < len(found) and found[end][0] == found[end - 1][0]:
+                    end += 1
+                cursor, has_more = found[end - 1][0], end < len(found) or page.last < up_to
+                if end == len(found):
+                    cursor = page.last
+                return EventPage(self._rows(found[:end], only_memory), cursor, has_more, is_gap, removed)
+        return EventPage(self._rows(found, only_memory), max(up_to, after), False, is_gap, removed)
+
+    def _pages(self, numbers: BitMap, after: int, up_to: int, only_memory: bool) -> Iterator[Page]:
+        while after < up_to:
+            pages = self._recent.after(after)
+            if pages is not None:
+                for page in pages:
+                    if page.first <= up_to and page.reached.intersect(numbers):
+                        yield page
+                return
+            if only_memory:
+                raise NotInMemory
+            found = self._store.next_page_for(numbers, after, up_to)
+            if found is None:
+                return
+            yield found
+            after = found.last
+
+    def _rows(self, found: list[tuple[int, int, int, int, float, int, Page]], only_memory: bool) -> list[EventRow]:
+        self._know({row[1] for row in found}, only_memory)
+        rows = []
+        page_before, text = None, b""
+        for sequence, number, message, kind, score, rank, page in found:
+            if page is not page_before:
+                page_before, text = page, time_text(page.time)
+            subject = self._subjects.get(number)
+            if subject is None:
+                # Gone by retention, with everything it had.
+                continue
+            held = None if kind == ENDED else self._message(message, page, only_memory)
+            happening = Happening(sequence, kind, score, rank, page.time, text)
+            json = event_text(subject, happening, held)
+            rows.append(EventRow(sequence, number, subject.id, TYPES[kind], held.id if held else "", page.time, json))
+        return rows
+
+    def _know(self, numbers: set[int], only_memory: bool) -> None:
+        unknown = numbers - self._subjects.keys()
+        if not unknown:
+            return
+        if only_memory:
+            raise NotInMemory
+        if len(self._subjects) > _CACHED:
+            self._subjects.clear()
+            unknown = numbers
+        for row in self._store.subscriptions_of(sorted(unknown)):
+            self._subjects[row.number] = subject_of(row)
+
+    def _message(self, sequence: int, page: Page, only_memory: bool) -> MessageFacts | None:
+        held = self._messages.get(sequence)
+        if held is not None:
+            return held
+        home = page if page.first <= sequence <= page.last else self._recent.page_with(sequence)
+        if home is None:
+            if only_memory:
+                raise NotInMemory
+            home = self._store.page_with(sequence)
+        text = None if home is None else home.message(sequence)
+        if text is None:
+            return None
+        if len(self._messages) > _CACHED:
+            self._messages.clear()
+        facts = self._messages[sequence] = message_facts(text[0])
+        return facts

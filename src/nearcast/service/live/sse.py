@@ -1,0 +1,31 @@
+"""Frames as server-sent events: one per event, with the cursor as `id` on the last of a frame.
+
+A client that loses the connection inside a frame still has the id of the frame before, and gets the whole frame again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+
+from nearcast.service.callers import Caller
+from nearcast.service.live.opening import LiveRequest, LiveStreams
+from nearcast.service.reading import Frame
+
+# How long a browser waits before it comes back.
+_RETRY = b"retry: 2000\n\n"
+
+
+async def event_stream(streams: LiveStreams, caller: Caller, request: LiveRequest) -> AsyncIterator[bytes]:
+    """The body of the answer, one piece for each frame."""
+    async with streams.open(caller, request) as (reader, _), contextlib.aclosing(reader.frames()) as frames:
+        yield _RETRY
+        async for frame in frames:
+            yield as_lines(frame)
+
+
+def as_lines(frame: Frame) -> bytes:
+    """Without events only the id: it moves the client's cursor and shows it nothing. JSON has no line breaks of its own."""
+    if not frame.events:
+        return b"id: %d\n\n" % frame.cursor
+    return b"data: " + b"\n\ndata: ".join(frame.events) + b"\nid: %d\n\n" % frame.cursor

@@ -1,0 +1,106 @@
+"""Frames over WebSocket: `{"cursor": "...", "events": [...]}` out, `{"ack": "..."}` in."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import Any
+
+import msgspec
+from litestar import WebSocket
+from litestar.exceptions import WebSocketDisconnect
+
+from nearcast.service.broker import Broker, Inbox
+from nearcast.service.callers import Caller
+from nearcast.service.live.opening import LiveRequest, LiveStreams
+from nearcast.service.problems import Problem
+from nearcast.service.reading import Frame, Reader
+from nearcast.service.wire import LiveAck
+
+# A client that takes nothing for so long is cut off; it finds everything in its inbox when it comes back.
+_SEND_TIMEOUT_S = 60.0
+# Close codes of our own are 4000 + the HTTP status; the others are of RFC 6455.
+_OWN_CODES = 4000
+_GOING_AWAY, _TOO_SLOW = 1001, 1013
+# RFC 6455 allows 123 bytes.
+_MAX_REASON_BYTES = 123
+
+# The subprotocol browsers name before the key.
+PROTOCOL = "nearcast"
+
+Socket = WebSocket[Any, Any, Any]
+
+
+_ACK = msgspec.json.Decoder(LiveAck)
+
+
+async def serve_websocket(socket: Socket, streams: LiveStreams, caller: Caller, request: LiveRequest) -> None:
+    """Until either side ends it. Problems are told by the close code (4000 + status) and its reason."""
+    await _accept(socket)
+    try:
+        async with streams.open(caller, request) as (reader, inbox):
+            await _converse(socket, reader, streams.broker, inbox)
+    except Problem as problem:
+        await _close(socket, _OWN_CODES + problem.status, str(problem))
+
+
+async def refuse(socket: Socket, problem: Problem) -> None:
+    """Tell why there will be no stream. Accepted first: a browser shows the reason only of a socket that was open."""
+    await _accept(socket)
+    await _close(socket, _OWN_CODES + problem.status, str(problem))
+
+
+async def _accept(socket: Socket) -> None:
+    """The subprotocol is answered only to those who asked for it."""
+    asked = socket.headers.get("sec-websocket-protocol", "").partition(",")[0].strip()
+    await socket.accept(subprotocols=PROTOCOL if asked == PROTOCOL else None)
+
+
+async def _converse(socket: Socket, reader: Reader, broker: Broker, inbox: Inbox) -> None:
+    """Send and listen at once: only who listens notices that the client has gone."""
+    sending = asyncio.create_task(_send_frames(socket, reader))
+    listening = asyncio.create_task(_listen(socket, broker, inbox))
+    try:
+        done, _ = await asyncio.wait({sending, listening}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in (sending, listening):
+            task.cancel()
+        await asyncio.gather(sending, listening, return_exceptions=True)
+    for task in done:
+        if not task.cancelled() and (error := task.exception()) is not None and not isinstance(error, WebSocketDisconnect):
+            raise error
+
+
+async def _send_frames(socket: Socket, reader: Reader) -> None:
+    async with contextlib.aclosing(reader.frames()) as frames:
+        async for frame in frames:
+            try:
+                async with asyncio.timeout(_SEND_TIMEOUT_S):
+                    await socket.send({"type": "websocket.send", "text": as_text(frame), "bytes": None})
+            except TimeoutError:
+                await _close(socket, _TOO_SLOW, "the client takes no more; read on from its cursor")
+                return
+    await _close(socket, _GOING_AWAY, "the server stops; come back with the last cursor")
+
+
+async def _listen(socket: Socket, broker: Broker, inbox: Inbox) -> None:
+    while True:
+        given = await socket.receive_data(mode="text")
+        try:
+            cursor = int(_ACK.decode(given).ack)
+        except msgspec.MsgspecError as error:
+            shown = str(given)[:40]
+            raise Problem(422, "unusable", f'{shown!r} was sent; expected {{"ack": "<cursor>"}} ({error})') from None
+        await broker.acknowledge(inbox, "default", cursor)
+
+
+def as_text(frame: Frame) -> str:
+    """The events are JSON already; they are only put in a row."""
+    return f'{{"cursor":"{frame.cursor}","events":[{b",".join(frame.events).decode()}]}}'
+
+
+async def _close(socket: Socket, code: int, reason: str) -> None:
+    # Gone already is as good as closed.
+    with contextlib.suppress(WebSocketDisconnect, RuntimeError, OSError):
+        shown = reason.encode()[:_MAX_REASON_BYTES].decode(errors="ignore")
+        await socket.close(code, shown)

@@ -1,0 +1,153 @@
+"""Engines from the store: the snapshot of the matcher and what changed since; moving and ranked ones from rows and the log."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+
+from nearcast.engines.boolean import Matcher
+from nearcast.errors import StoredFormatError
+from nearcast.service.engines import Engines
+from nearcast.service.limits import Limits
+from nearcast.service.posting import Posted, message_out, place_box, words_of
+from nearcast.service.presences import COLLECTION
+from nearcast.service.shapes import Point, region_of
+from nearcast.service.standing import standing_of
+from nearcast.storage.batch import SubscriptionRow
+from nearcast.storage.store import Store
+
+log = logging.getLogger(__name__)
+_PUT_AT_ONCE = 200_000
+_PAGES_AT_ONCE = 64
+
+
+class _Expiry(msgspec.Struct):
+    expires: datetime | None = None
+
+
+_read_expiry = msgspec.json.Decoder(_Expiry).decode
+
+
+def load_engines(store: Store, folder: Path | None, limits: Limits) -> Engines:
+    """Everything that was acknowledged, as the engines had it."""
+    started = time.perf_counter()
+    since, matcher = _open_snapshot(store, folder)
+
+    def middle_of(number: int) -> Point | None:
+        rows = store.subscriptions_of([number])
+        return standing_of(rows[0]).middle if rows else None
+
+    engines = Engines(matcher, limits.ranked_window, middle_of)
+    gone = store.gone_numbers(since) if since else []
+    if gone:
+        matcher.unsubscribe(gone)
+    for rows in _batched(store.changed_subscriptions(since, "boolean")):
+        engines.put([standing_of(row) for row in rows])
+    for rows in _batched(store.changed_subscriptions(0, "moving")):
+        if not engines.has_moving:
+            start_moving(store, engines, limits)
+        engines.put([standing_of(row) for row in rows])
+    engines.presences.restore(store.records(COLLECTION))
+    for rows in _batched(store.changed_subscriptions(0, "ranked")):
+        for tenant in {row.tenant for row in rows} - engines.rankers.keys():
+            start_ranking(store, engines, tenant, limits)
+        engines.put([standing_of(row) for row in rows])
+    stats = engines.matcher.stats()
+    log.info("engines loaded: %s boolean subscriptions in %.2f s", stats["subscriptions"], time.perf_counter() - started)
+    return engines
+
+
+def start_moving(store: Store, engines: Engines, limits: Limits) -> None:
+    """Hand the living messages to the moving matcher."""
+    now = time.time()
+    found: list[tuple[int, bytes, str]] = []
+    for sequence, text, tenant, _ in messages_back(store, now - limits.retention_s):
+        expires = _read_expiry(text).expires
+        if expires is not None and expires.timestamp() > now:
+            found.append((sequence, text, tenant))
+            if len(found) == limits.live_messages:
+                break
+    found.reverse()
+    engines.start_moving([posted_of(text, tenant) for _, text, tenant in found], [item[0] for item in found], now)
+
+
+def start_ranking(store: Store, engines: Engines, tenant: str, limits: Limits) -> None:
+    """Fill the window of a tenant's ranker from the log."""
+    found: list[tuple[int, bytes]] = []
+    for sequence, text, owner, _ in messages_back(store, 0.0):
+        if owner == tenant:
+            found.append((sequence, text))
+            if len(found) == limits.ranked_window:
+                break
+    found.reverse()
+    engines.start_ranking(tenant, [posted_of(text, tenant) for _, text in found], [item[0] for item in found])
+
+
+def messages_back(store: Store, since: float) -> Iterator[tuple[int, bytes, str, float]]:
+    """(sequence, text, tenant, time) of messages, newest first, of pages not older than a time."""
+    before = 2**62
+    while True:
+        pages = store.pages_before(before, _PAGES_AT_ONCE)
+        for page in pages:
+            if page.time < since:
+                return
+            for sequence in range(page.message_first + page.n_messages - 1, page.message_first - 1, -1):
+                held = page.message(sequence)
+                assert held is not None
+                yield sequence, *held, page.time
+            before = page.first
+        if len(pages) < _PAGES_AT_ONCE:
+            return
+
+
+def posted_of(text: bytes, tenant: str) -> Posted:
+    """A message of the log, as engines take it."""
+    kept = message_out(text)
+    words = words_of(tenant, kept.keywords, kept.text, kept.tags)
+    expires = kept.expires.timestamp() if kept.expires is not None else float("inf")
+    audience = None if kept.audience is None else region_of(kept.audience)
+    return Posted(tenant, kept.id, text, words, place_box(kept).bounds, expires, audience)
+
+
+def save_snapshot(store_sequence: int, engines: Engines, folder: Path) -> str:
+    """Write the matcher aside; the fact to keep about it. Earlier ones stay until `forget_snapshots`."""
+    name = f"matcher-{store_sequence}-{time.time_ns():x}"
+    folder.mkdir(parents=True, exist_ok=True)
+    engines.save(folder / name)
+    return f"{name} {store_sequence}"
+
+
+def forget_snapshots(folder: Path, kept: str) -> None:
+    """Remove all snapshots but the one of the fact `kept`."""
+    for path in folder.glob("matcher-*"):
+        if path.name != kept.split(" ")[0]:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _open_snapshot(store: Store, folder: Path | None) -> tuple[int, Matcher]:
+    fact = store.fact("snapshot")
+    if folder is None or fact is None:
+        return 0, Matcher()
+    name, sequence = fact.split(" ")
+    try:
+        return int(sequence), Matcher.open(folder / name)
+    except StoredFormatError as error:
+        log.warning("the snapshot %s cannot be used (%s); loading all subscriptions", name, error)
+        return 0, Matcher()
+
+
+def _batched(rows: Iterator[SubscriptionRow]) -> Iterator[list[SubscriptionRow]]:
+    some: list[SubscriptionRow] = []
+    for row in rows:
+        some.append(row)
+        if len(some) == _PUT_AT_ONCE:
+            yield some
+            some = []
+    if some:
+        yield some

@@ -1,0 +1,40 @@
+"""What the service counts, for Prometheus."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from nearcast.storage.pages import Page
+
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+
+
+class Metrics:
+    """One registry for each server, so that several can live in one process."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.messages = Counter("nearcast_messages", "Messages kept", registry=self.registry)
+        self.events = Counter("nearcast_events", "Events that reached subscriptions", registry=self.registry)
+        self.commits = Counter("nearcast_commits", "Commits that brought messages or events", registry=self.registry)
+        self.requests = Counter(
+            "nearcast_requests", "Requests by route and status", ("method", "route", "status"), registry=self.registry
+        )
+        self.seconds = Histogram(
+            "nearcast_request_seconds", "Time to answer", ("route",), buckets=_SECONDS, registry=self.registry
+        )
+        self.refused = Counter("nearcast_refused", "Requests refused, by code", ("code",), registry=self.registry)
+
+    def watch(self, name: str, help: str, value: Callable[[], float]) -> None:
+        """A gauge that is read when somebody asks."""
+        Gauge(name, help, registry=self.registry).set_function(value)
+
+    def count_page(self, page: Page) -> None:
+        self.messages.inc(page.n_messages)
+        self.events.inc(page.n_events)
+        self.commits.inc()
+
+    def text(self) -> bytes:
+        return generate_latest(self.registry)

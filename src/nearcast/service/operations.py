@@ -1,0 +1,68 @@
+"""What waits for the writer: checked requests, each with the future of its answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from nearcast.service.callers import Caller
+from nearcast.service.posting import Posted
+from nearcast.service.standing import Checked
+from nearcast.service.wire import MoveIn
+from nearcast.storage.batch import Batch
+
+
+@dataclass(slots=True, eq=False)
+class Operation:
+    """`answer` is resolved on the event loop when the commit that holds it is on disk."""
+
+    answer: asyncio.Future[Any] = field(init=False)
+
+    @property
+    def n_messages(self) -> int:
+        return 1
+
+
+@dataclass(slots=True, eq=False)
+class PutSubscriptions(Operation):
+    """Answer: a list of (row, is new) or Problem."""
+
+    caller: Caller
+    checked: Sequence[Checked]
+
+
+@dataclass(slots=True, eq=False)
+class EndSubscription(Operation):
+    """Answer: None or Problem."""
+
+    caller: Caller
+    id: str
+
+
+@dataclass(slots=True, eq=False)
+class Move(Operation):
+    """Answer: a list of MoveResult or Problem."""
+
+    caller: Caller
+    moves: Sequence[MoveIn]
+
+
+@dataclass(slots=True, eq=False)
+class Publish(Operation):
+    """Answer: a list of Receipt. `request_key`: the idempotency key of the request; `shape` tells its answer from others."""
+
+    posted: Sequence[Posted]
+    request_key: tuple[str, str] | None = None
+
+    @property
+    def n_messages(self) -> int:
+        return len(self.posted)
+
+
+@dataclass(slots=True, eq=False)
+class Keep(Operation):
+    """Small things that only go to the store. Answer: None."""
+
+    batch: Batch

@@ -1,0 +1,130 @@
+"""An inbox as a stream of frames: wake, read, apply policies, gather what comes close together, beat when nothing comes.
+
+Live streams and webhooks read this way. Nothing is queued: what the reader has not taken yet stays in the inbox, on disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+import msgspec
+
+from nearcast.service.broker import Broker, EventRow, Inbox
+from nearcast.service.pushing import Pusher
+from nearcast.service.wire import Event, EventData
+
+
+class Frame(NamedTuple):
+    """Events that go out together; everything up to `cursor` has been dealt with. Without events: a heartbeat."""
+
+    events: list[bytes]
+    cursor: int
+
+
+@dataclass(slots=True)
+class Pace:
+    """How frames follow each other; shared by all readers of a kind.
+
+    After a frame the next waits so long that all readers together take at most `frames_per_s`: a lone one waits `shortest_s`,
+    a thousand wait longer and get more events in each frame.
+    """
+
+    heartbeat_s: float = 15.0
+    shortest_s: float = 0.005
+    frames_per_s: float = 12_000.0
+    frame_events: int = 500
+    """Rows read at once, and so the most events of a frame, but for digests."""
+    n_readers: int = 0
+
+    @property
+    def gap_s(self) -> float:
+        return max(self.shortest_s, self.n_readers / self.frames_per_s)
+
+
+class Reader:
+    """Frames of one inbox from a cursor on, until its feed is closed."""
+
+    def __init__(self, broker: Broker, inbox: Inbox, after: int, pusher: Pusher, pace: Pace) -> None:
+        self._broker = broker
+        self._inbox = inbox
+        self._cursor = after
+        self._pusher = pusher
+        self._pace = pace
+        self.wants: Callable[[EventRow], bool] | None = None
+        """Which rows of the inbox concern the reader; None: all."""
+
+    async def frames(self) -> AsyncGenerator[Frame, None]:
+        """The caller takes the next frame when it has dealt with the one before: that is the back-pressure."""
+        self._pace.n_readers += 1
+        try:
+            loop, last_taken = asyncio.get_running_loop(), 0.0
+            # So that the client knows where it stands before anything happens.
+            yield Frame([], self._cursor)
+            while True:
+                wait_s = last_taken + self._pace.gap_s - loop.time()
+                if wait_s > 0:
+                    await asyncio.sleep(wait_s)
+                events = await self._read()
+                if events:
+                    yield Frame(events, self._cursor)
+                    last_taken = loop.time()
+                elif not await self._wait():
+                    return
+                elif self._inbox.feed.latest <= self._cursor and self._pusher.due > time.time():
+                    yield Frame([], self._cursor)
+        finally:
+            self._pace.n_readers -= 1
+
+    async def replay(self) -> None:
+        """Bring the policies to where they were at the cursor, by what the inbox still has before it."""
+        position = 0
+        while position < self._cursor:
+            page = await self._broker.read_events(self._inbox, position, self._pace.frame_events)
+            self._pusher.take(row for row in self._wanted(page.rows) if row.sequence <= self._cursor)
+            if not page.has_more:
+                break
+            position = page.cursor
+
+    async def _read(self) -> list[bytes]:
+        """The events of the next frame; empty if there is nothing to read."""
+        events = self._pusher.advance(time.time())
+        while True:
+            page = await self._broker.read_events(self._inbox, self._cursor, self._pace.frame_events)
+            if page.is_gap:
+                events.append(gap_event(self._inbox, self._cursor, page.oldest))
+            self._cursor = max(self._cursor, page.cursor)
+            events += self._pusher.take(self._wanted(page.rows))
+            if events or not page.has_more:
+                return events
+
+    def _wanted(self, rows: list[EventRow]) -> list[EventRow]:
+        return rows if self.wants is None else [row for row in rows if self.wants(row)]
+
+    async def _wait(self) -> bool:
+        """For news, for a digest, at most for a heartbeat; False if the server stops."""
+        wait_s = min(self._pace.heartbeat_s, max(0.0, self._pusher.due - time.time()))
+        try:
+            async with asyncio.timeout(wait_s):
+                return await self._inbox.feed.wait(self._cursor)
+        except TimeoutError:
+            return True
+
+
+def gap_event(inbox: Inbox, after: int, oldest: int) -> bytes:
+    """Tells a reader that what it asked for is gone, in the envelope of every other event."""
+    reason = f"events after {after} up to {oldest} may be gone (retention); what follows is complete"
+    event = Event(
+        id=f"gap-{after}-{oldest}",
+        source="/v1/inbox",
+        type="io.nearcast.gap",
+        subject=inbox.subscriber,
+        time=datetime.now(UTC),
+        sequence=str(max(after, oldest)),
+        data=EventData(subscription="", reason=reason),
+    )
+    return msgspec.json.encode(event)

@@ -1,0 +1,90 @@
+"""A server process: logs, store, app, and the loop until it is told to stop."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import socket
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import structlog
+import uvicorn
+from structlog.typing import Processor
+
+from nearcast.service.app import create_app
+from nearcast.service.broker import Broker
+from nearcast.service.limits import read_limits
+from nearcast.storage.store import open_store
+
+log = logging.getLogger(__name__)
+_KEEP_ALIVE_S = 75
+_STOP_S = 10
+_GARBAGE = (50_000, 20, 100)
+
+
+class Serving(NamedTuple):
+    """What `nearcast serve` is told."""
+
+    store: str
+    host: str
+    port: int
+    snapshots: Path | None
+    certificate: Path | None
+    private_key: Path | None
+    has_json_log: bool
+
+
+def run_server(given: Serving) -> None:
+    """Serve until SIGINT or SIGTERM; everything accepted is finished first."""
+    set_up_log(given.has_json_log)
+    # Requests make many small objects that are never part of a cycle; the default looks at them far too often.
+    gc.set_threshold(*_GARBAGE)
+    store = open_store(given.store, is_server=True)
+    folder = given.snapshots
+    if folder is None and not given.store.startswith("postgres"):
+        folder = Path(given.store + ".index")
+    app = create_app(Broker(store, folder, read_limits()))
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        loop="uvloop",
+        http="httptools",
+        ws="websockets-sansio",
+        ws_max_size=65_536,
+        timeout_keep_alive=_KEEP_ALIVE_S,
+        timeout_graceful_shutdown=_STOP_S,
+        server_header=False,
+        ssl_certfile=given.certificate,
+        ssl_keyfile=given.private_key,
+    )
+    listening = _listen(given.host, given.port)
+    scheme = "http" if given.certificate is None else "https"
+    log.info("listening on %s://%s:%d", scheme, given.host, listening.getsockname()[1])
+    uvicorn.Server(config).run(sockets=[listening])
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listening.bind((host, port))
+    listening.listen(2048)
+    return listening
+
+
+def set_up_log(has_json: bool) -> None:
+    """One line for each entry, on standard error; never a key or a body."""
+    shared: list[Processor] = [structlog.stdlib.add_log_level, structlog.processors.TimeStamper(fmt="iso", utc=True)]
+    renderer: Processor = structlog.processors.JSONRenderer() if has_json else structlog.dev.ConsoleRenderer(colors=False)
+    last: list[Processor] = [
+        structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+        structlog.processors.format_exc_info,
+        renderer,
+    ]
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(structlog.stdlib.ProcessorFormatter(processors=last, foreign_pre_chain=shared))
+    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+    logging.getLogger("httpx").setLevel(logging.WARNING)

@@ -1,0 +1,186 @@
+"""The one writer: gathers operations, lets the engines work, commits, and then answers all at once."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from nearcast.service.applying import Applied, Applier
+from nearcast.service.engines import Engines
+from nearcast.service.limits import Limits
+from nearcast.service.loading import forget_snapshots, load_engines, save_snapshot
+from nearcast.service.operations import Operation
+from nearcast.service.problems import Problem, busy, store_failed
+from nearcast.storage.batch import Batch
+from nearcast.storage.errors import StoreError
+from nearcast.storage.retention import drop_old
+from nearcast.storage.store import Store
+
+log = logging.getLogger(__name__)
+_TICK_S = 1.0
+_RETENTION_S = 60.0
+_SNAPSHOT_S = 300.0
+_SNAPSHOT_CHANGES = 100_000
+
+
+class Committed(NamedTuple):
+    """What became durable together: the answers, and what readers should know."""
+
+    answers: list[tuple[Operation, Any]]
+    applied: Applied | None
+    removed: int
+    """Events up to this one are gone by retention."""
+
+
+class Writer:
+    """A thread that owns the engines and the writing side of the store.
+
+    `on_commit` is called in this thread, once for each commit (or failed batch), in order.
+    """
+
+    def __init__(self, store: Store, folder: Path | None, limits: Limits, on_commit: Callable[[Committed], None]) -> None:
+        self._store, self._folder, self._limits, self._on_commit = store, folder, limits, on_commit
+        self._queue: queue.SimpleQueue[Operation | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="nearcast-writer", daemon=True)
+        self._n_pending = 0
+        self._n_changes = 0
+        self._removed = store.removed
+        self._is_stale = False
+        self._next_tick = self._next_retention = self._next_snapshot = 0.0
+        self.failure: str | None = None
+        """Why the last batch could not be kept; None when it was."""
+        self.engines: Engines
+
+    def start(self) -> None:
+        """Load everything (this takes a while), then take operations."""
+        self._load()
+        now = time.monotonic()
+        self._next_tick, self._next_retention, self._next_snapshot = now, now + _TICK_S, now + _SNAPSHOT_S
+        self._thread.start()
+
+    def submit(self, operation: Operation) -> None:
+        """Put an operation into the queue; raises Problem 429 when too much waits. Called on the event loop."""
+        if self._n_pending > self._limits.pending_messages:
+            raise busy(f"{self._n_pending} messages and changes wait to be written; send again after a second")
+        self._n_pending += operation.n_messages
+        self._queue.put(operation)
+
+    @property
+    def n_pending(self) -> int:
+        return self._n_pending
+
+    def settled(self, operations: Sequence[Operation]) -> None:
+        """They wait no more; called on the event loop."""
+        self._n_pending -= sum(operation.n_messages for operation in operations)
+
+    def stop(self) -> None:
+        """Finish what is in the queue, save a snapshot; called in another thread."""
+        self._queue.put(None)
+        self._thread.join()
+
+    # --- the thread --------------------------------------------------------------------------------------------------
+
+    def _load(self) -> None:
+        self.engines = load_engines(self._store, self._folder, self._limits)
+        self._applier = Applier(self._store, self.engines, self._limits)
+        self._is_stale = False
+
+    def _run(self) -> None:
+        is_open = True
+        while is_open:
+            operations, is_open = self._gather()
+            if operations or time.monotonic() >= self._next_tick:
+                self._next_tick = time.monotonic() + _TICK_S
+                self._process(operations)
+            self._keep_house()
+        self._snapshot()
+
+    def _gather(self) -> tuple[list[Operation], bool]:
+        operations: list[Operation] = []
+        n_messages = 0
+        try:
+            given = self._queue.get(timeout=max(0.001, self._next_tick - time.monotonic()))
+            while given is not None:
+                operations.append(given)
+                n_messages += given.n_messages
+                if n_messages >= self._limits.batch_messages:
+                    return operations, True
+                given = self._queue.get_nowait()
+        except queue.Empty:
+            return operations, True
+        return operations, False
+
+    def _process(self, operations: list[Operation]) -> None:
+        """One commit for all of them; if that fails for another reason than the store, one for each."""
+        try:
+            self._commit(operations)
+        except StoreError as error:
+            self._fail(operations, error)
+        except Exception as error:  # whatever it is, those who wait must be told
+            log.exception("a batch of %d operations failed", len(operations))
+            self._is_stale = True
+            if len(operations) == 1:
+                problem = Problem(500, "internal", f"this request broke the server ({type(error).__name__}); it was not kept")
+                self._on_commit(Committed([(operations[0], problem)], None, self._removed))
+            else:
+                for operation in operations:
+                    self._process([operation])
+
+    def _commit(self, operations: list[Operation]) -> None:
+        if self._is_stale:
+            self._load()
+        # If this fails, the engines may have seen what the store has not.
+        self._is_stale = True
+        applied = self._applier.apply(operations, time.time())
+        if applied.is_empty:
+            self._is_stale = False
+        else:
+            try:
+                self._store.write(applied.batch)
+            except StoreError:
+                self._is_stale = applied.has_changed_engines
+                raise
+            self._is_stale = False
+            self._applier.committed(applied)
+        self.failure = None
+        self._n_changes += len(applied.batch.subscriptions) + len(applied.batch.ended)
+        self._on_commit(Committed(applied.answers, applied, self._removed))
+
+    def _fail(self, operations: list[Operation], error: StoreError) -> None:
+        if self.failure is None:
+            log.error("the store cannot be written: %s", error)
+        self.failure = str(error)
+        self._on_commit(Committed([(operation, store_failed(str(error))) for operation in operations], None, self._removed))
+        # No busy loop while the store is out of order.
+        time.sleep(0.05)
+
+    def _keep_house(self) -> None:
+        now = time.monotonic()
+        if now >= self._next_retention:
+            self._next_retention = now + _RETENTION_S
+            try:
+                gone = drop_old(self._store, time.time(), self._limits.retention_s, self._limits.retention_bytes)
+                self._removed = max(self._removed, gone)
+            except StoreError as error:
+                log.error("old messages could not be removed: %s", error)
+        if now >= self._next_snapshot and self._n_changes >= _SNAPSHOT_CHANGES:
+            self._snapshot()
+
+    def _snapshot(self) -> None:
+        """Save the matcher, unless nothing has changed since the last time or it is not what the store has."""
+        self._next_snapshot = time.monotonic() + _SNAPSHOT_S
+        if self._folder is None or self._is_stale or not self._n_changes:
+            return
+        try:
+            fact = save_snapshot(self._applier.sequence, self.engines, self._folder)
+            self._store.write(Batch(facts={"snapshot": fact}))
+        except (StoreError, OSError) as error:
+            log.error("no snapshot could be written, the next start will take longer: %s", error)
+            return
+        forget_snapshots(self._folder, fact)
+        self._n_changes = 0
