@@ -1,0 +1,60 @@
+"""The map console in a browser: what tests and screenshots do with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nearcast.testing.small_servers import SmallServer
+
+# Without a graphics card WebGL is drawn by the processor.
+BROWSER_FLAGS = ("--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+class Console:
+    """A page of the console; what it complains of, and whom it asks, is remembered."""
+
+    def __init__(self, page: Any, server: SmallServer) -> None:
+        self.page, self.server = page, server
+        self.complaints: list[str] = []
+        self.asked: set[str] = set()
+        page.on("console", lambda told: self._note(told.text) if told.type == "error" else None)
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("request", lambda request: self.asked.add(request.url))
+
+    def _note(self, complaint: str) -> None:
+        # A browser tells of every refusal; those of a key or of a half-typed interest are shown to the user as well.
+        if not any(expected in complaint for expected in ("status of 401", "status of 422")):
+            self.complaints.append(complaint)
+
+    def enter(self, at: str = "0,0,9") -> Console:
+        """With the key in the address, the map at a place."""
+        self.page.goto(f"{self.server.url}/#key={self.server.key}&at={at}")
+        self.page.wait_for_selector(".connection.connected")
+        self.settle()
+        return self
+
+    def settle(self) -> None:
+        """Wait until the map has drawn what it has."""
+        self.page.evaluate(
+            "() => new Promise((done) => { const map = window.nearcastMap; map.loaded() ? done() : map.once('idle', done); })"
+        )
+
+    def at(self, lon: float, lat: float) -> tuple[float, float]:
+        """Where a place is on the screen."""
+        left, top, x, y = self.page.evaluate(
+            "([lon, lat]) => { const map = window.nearcastMap; const box = map.getCanvas().getBoundingClientRect();"
+            " const at = map.project([lon, lat]); return [box.left, box.top, at.x, at.y]; }",
+            [lon, lat],
+        )
+        return left + x, top + y
+
+    def drag(self, start: tuple[float, float], end: tuple[float, float]) -> None:
+        """From place to place on the map."""
+        self.page.mouse.move(*self.at(*start))
+        self.page.mouse.down()
+        self.page.mouse.move(*self.at(*end), steps=6)
+        self.page.mouse.up()
+
+    def open(self, panel: str) -> None:
+        self.page.click(f"nav >> text={panel}")

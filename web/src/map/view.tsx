@@ -1,0 +1,143 @@
+// The map itself: one MapLibre view that follows the state.
+import { effect } from '@preact/signals';
+import type { GeoJSONSource, Map as MapView } from 'maplibre-gl';
+import * as maplibre from 'maplibre-gl';
+import workerUrl from 'maplibre-gl/dist/maplibre-gl-worker.mjs?url';
+import 'maplibre-gl/dist/maplibre-gl.css';
+import { useEffect, useRef } from 'preact/hooks';
+import { api } from '../api';
+import { boundsOf, pointOf } from '../geometry';
+import { start } from '../start';
+import { attempt, clicked, draft, isIndexShown, messageById, messages, selected, subscriptions, theme, trails } from '../state';
+import type { FeatureCollection } from 'geojson';
+import { baseStyle, coarse, counties, COUNTIES_FROM, EMPTY, fine, PALETTES, states, STATES_BOUNDS } from './base';
+import { showDeliveries } from './deliveries';
+import { letDraw } from './drawing';
+import { areasOf, borderOf, cellAreas, draftOf, fillOf, lines, messagePoints, overlays, placesOf, SOURCES, type SourceName } from './layers';
+import { letDrag, letPick } from './picking';
+
+maplibre.setWorkerUrl(workerUrl);
+
+let view: MapView | null = null;
+const shown: Partial<Record<SourceName, FeatureCollection>> = {};
+const OUTLINES = ['countries', 'states', 'counties'] as const;
+type Outline = (typeof OUTLINES)[number];
+let outlines: Record<Outline, FeatureCollection> = { countries: EMPTY, states: EMPTY, counties: EMPTY };
+
+/** Have the map show a place. */
+export function flyTo(bounds: [number, number, number, number]): void {
+  view?.fitBounds(bounds, { padding: 80, maxZoom: 13, duration: 600 });
+}
+
+function show(name: SourceName, data: FeatureCollection): void {
+  shown[name] = data;
+  view?.getSource<GeoJSONSource>(name)?.setData(data);
+}
+
+function showOutlines(name: Outline, data: FeatureCollection): void {
+  outlines = { ...outlines, [name]: data };
+  view?.getSource<GeoJSONSource>(name)?.setData(data);
+}
+
+/** Another theme is another style: everything drawn is drawn again. */
+function restyle(map: MapView): void {
+  const palette = PALETTES[theme.value];
+  map.setStyle(baseStyle(palette), { diff: false });
+  map.once('styledata', () => {
+    for (const name of SOURCES) map.addSource(name, { type: 'geojson', data: shown[name] ?? EMPTY, tolerance: 0.1 });
+    for (const layer of overlays(palette)) map.addLayer(layer);
+    for (const name of OUTLINES) map.getSource<GeoJSONSource>(name)?.setData(outlines[name]);
+    thinOut(map);
+  });
+}
+
+function thinOut(map: MapView): void {
+  if (!map.getLayer('areas')) return;
+  const crowd = Math.min(1, Math.log10(Math.max(10, subscriptions.value.size) / 10) / 2.3);
+  map.setPaintProperty('areas', 'fill-opacity', fillOf(crowd));
+  map.setPaintProperty('area-borders', 'line-opacity', borderOf(crowd));
+}
+
+/** Counties are large; they are fetched when they can be seen. */
+async function showCounties(map: MapView): Promise<void> {
+  const seen = map.getBounds();
+  const isThere = seen.getWest() < STATES_BOUNDS[2] && seen.getEast() > STATES_BOUNDS[0] && seen.getSouth() < STATES_BOUNDS[3] && seen.getNorth() > STATES_BOUNDS[1];
+  if (map.getZoom() < COUNTIES_FROM || !isThere || outlines.counties !== EMPTY) return;
+  showOutlines('counties', await counties());
+}
+
+async function showCells(map: MapView): Promise<void> {
+  if (!isIndexShown.value) {
+    show('cells', EMPTY);
+    return;
+  }
+  const bounds = map.getBounds();
+  const found = await attempt(() => api.cells([bounds.getWest(), bounds.getSouth(), bounds.getEast(), bounds.getNorth()]));
+  if (found) show('cells', cellAreas(found.cells));
+}
+
+function selection(): FeatureCollection {
+  const chosen = selected.value;
+  if (chosen?.kind === 'message') {
+    const message = messageById.value.get(chosen.id);
+    return message ? draftOf(null, pointOf(message.location)) : EMPTY;
+  }
+  const one = chosen && subscriptions.value.get(chosen.id);
+  return one ? draftOf(one.region ?? null, one.region ? null : (one.location?.coordinates ?? null)) : EMPTY;
+}
+
+export function MapPane() {
+  const holder = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const map = new maplibre.Map({
+      container: holder.current!,
+      style: baseStyle(PALETTES[theme.value]),
+      ...(start.view ?? { center: [-40, 35], zoom: 1.6 }),
+      attributionControl: false,
+      dragRotate: false,
+      fadeDuration: 0,
+      renderWorldCopies: true,
+    });
+    view = map;
+    map.addControl(new maplibre.NavigationControl({ showCompass: false }), 'top-right');
+    map.addControl(new maplibre.ScaleControl({}), 'bottom-right');
+    map.addControl(new maplibre.AttributionControl({ compact: true, customAttribution: 'Natural Earth · US Census' }), 'bottom-right');
+    map.getCanvas().setAttribute('aria-label', 'Map of subscriptions and messages; arrow keys move it, plus and minus zoom');
+    letDraw(map);
+    letPick(map);
+    letDrag(map);
+    showDeliveries(map);
+    map.on('moveend', () => void showCells(map));
+    map.on('moveend', () => void showCounties(map));
+    void showCounties(map);
+    const stops = [
+      effect(() => (theme.value, restyle(map))),
+      effect(() => (show('areas', areasOf(subscriptions.value.values())), thinOut(map))),
+      effect(() => show('places', placesOf(subscriptions.value.values()))),
+      effect(() => show('messages', messagePoints(messages.value))),
+      effect(() => show('trails', lines([...trails.value.values()].map((path) => ({ path }))))),
+      effect(() => show('draft', draftOf(draft.value, clicked.value))),
+      effect(() => show('selection', selection())),
+      effect(() => (isIndexShown.value, void showCells(map))),
+    ];
+    void coarse().then((data) => outlines.countries === EMPTY && showOutlines('countries', data));
+    void fine().then((data) => showOutlines('countries', data));
+    void states().then((data) => showOutlines('states', data));
+    // For scripts that look at the page: the view, and when it is idle.
+    (window as unknown as { nearcastMap: MapView }).nearcastMap = map;
+    return () => {
+      for (const end of stops) end();
+      map.remove();
+      view = null;
+    };
+  }, []);
+  return <div class="map" ref={holder} />;
+}
+
+/** All that is subscribed to, in one view. */
+export function showAll(): void {
+  const regions = [...subscriptions.value.values()].flatMap((one) => (one.region ? [boundsOf(one.region)] : []));
+  if (!regions.length || start.view) return;
+  const [west, south, east, north] = [0, 1, 2, 3].map((side) => regions.map((bounds) => bounds[side]!));
+  flyTo([Math.min(...west!), Math.min(...south!), Math.max(...east!), Math.max(...north!)]);
+}

@@ -1,0 +1,2 @@
+declare module 'world-atlas/*.json';
+declare module 'us-atlas/*.json';
