@@ -47,6 +47,10 @@ $(CONSOLE): $(BIN)/python $(shell find web -path web/node_modules -prune -o -typ
 .PHONY: console
 console: $(CONSOLE) ## the map console that `nearcast serve` shows
 
+.PHONY: demo
+demo: $(VENV)/.ready-dev console ## a server in a simulated city, and the map console open on it
+	@$(BIN)/nearcast demo
+
 .PHONY: run
 run: $(VENV)/.ready-run ## the main job: the bundled sample through the pipeline on local Spark
 	@$(BIN)/nearcast pipeline run
@@ -102,8 +106,8 @@ bench: $(VENV)/.ready-dev ## run bench plans: make bench PLAN=name SIZE=small
 	@$(BIN)/nearcast bench $(if $(PLAN),run $(PLAN) --size $(or $(SIZE),small),list)
 
 .PHONY: serve
-serve: $(VENV)/.ready-run ## match messages from standard input, a JSON object per line, against the sample's subscriptions
-	@$(BIN)/nearcast match --subscriptions sample --messages - --out - --batch 1
+serve: $(VENV)/.ready-dev console ## the server with the map console; make a key first: .venv/bin/nearcast key create NAME --role admin
+	@$(BIN)/nearcast serve
 
 .PHONY: debug
 debug: $(VENV)/.ready-dev ## step through a test with the JIT off: make debug T=tests/...

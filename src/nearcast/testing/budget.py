@@ -20,8 +20,8 @@ class Budget:
     """Whether time is no object: every variant takes the whole budget, and a failing history is shortened (minutes)."""
 
 
-COMPILED = Budget(worlds=150, histories=8, history_steps=20, many=3000, named_variants=2)
-INTERPRETED = Budget(worlds=30, histories=4, history_steps=15, many=1000, named_variants=1)
+COMPILED = Budget(worlds=100, histories=8, history_steps=20, many=3000, named_variants=1)
+INTERPRETED = Budget(worlds=20, histories=4, history_steps=15, many=1000, named_variants=1)
 SOAK = Budget(worlds=10_000, histories=100, history_steps=50, many=20_000, named_variants=100, is_soak=True)
 
 

@@ -3,7 +3,7 @@ import { computed, effect, signal } from '@preact/signals';
 import { api, Refusal } from '../api';
 import { middleOf, metres } from '../geometry';
 import { Field, Segments, ShapeButtons } from '../parts/forms';
-import { attempt, clicked, draft, drawing, keepSubscription, selected, subscriptions, tell } from '../state';
+import { attempt, clicked, draft, drawing, history, keepSubscription, selected, subscriptions, tell } from '../state';
 import type { DryRun, Kind, Position, Region, Subscription, SubscriptionIn } from '../wire';
 
 const TYPING_PAUSE_MS = 300;
@@ -159,12 +159,15 @@ function ByNumbers({ region }: { region: Region }) {
 
 function Trial({ found }: { found: DryRun }) {
   const share = found.tried ? found.hits / found.tried : 0;
+  const rate = history.value.values.messages_per_second?.at(-1) ?? null;
+  const perHour = rate === null ? null : 3600 * rate * share;
   return (
     <section class="trial" aria-live="polite">
       <strong>
         {found.hits} of the last {found.tried} messages
       </strong>{' '}
-      would have come ({(100 * share).toFixed(share < 0.1 ? 1 : 0)} %).
+      would have come ({(100 * share).toFixed(share < 0.1 ? 1 : 0)} %)
+      {perHour !== null && `: about ${perHour < 10 ? perHour.toFixed(1) : Math.round(perHour).toLocaleString()} an hour as things are now`}.
       <ul>
         {found.messages.slice(0, 3).map((message) => (
           <li>{message.text ?? (message.keywords ?? []).join(' ')}</li>

@@ -3,7 +3,9 @@ import { effect } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
-import { history, theme } from '../state';
+import { boundsOf } from '../geometry';
+import { events, history, selected, subscriptions, theme } from '../state';
+import type { Subscription } from '../wire';
 
 interface Chart {
   title: string;
@@ -28,6 +30,49 @@ export function SystemPanel() {
       {CHARTS.map((chart) => (
         <ChartOf key={chart.title} chart={chart} />
       ))}
+      <Leaders title="Widest subscriptions" found={widest()} />
+      <Leaders title="Busiest, of the last events" found={busiest()} />
+    </section>
+  );
+}
+
+const SHOWN_LEADERS = 5;
+
+function widest(): [string, string][] {
+  const area = ({ region }: Subscription) => {
+    if (!region) return 0;
+    const [west, south, east, north] = boundsOf(region);
+    return (east - west) * (north - south) * Math.cos((((south + north) / 2) * Math.PI) / 180);
+  };
+  const all = [...subscriptions.value.values()].map((one): [string, number] => [one.id, area(one)]);
+  const KM_PER_DEGREE = 111.2;
+  return firstFew(all).map(([id, size]) => [id, `${Math.round(size * KM_PER_DEGREE ** 2).toLocaleString()} km²`]);
+}
+
+function busiest(): [string, string][] {
+  const counts = new Map<string, number>();
+  for (const { data } of events.value) counts.set(data.subscription, (counts.get(data.subscription) ?? 0) + 1);
+  return firstFew([...counts]).map(([id, n]) => [id, `${n} events`]);
+}
+
+const firstFew = (all: [string, number][]) => all.filter(([, size]) => size > 0).sort((a, b) => b[1] - a[1]).slice(0, SHOWN_LEADERS);
+
+function Leaders({ title, found }: { title: string; found: [string, string][] }) {
+  return (
+    <section>
+      <h3>{title}</h3>
+      <dl>
+        {found.map(([id, size]) => (
+          <>
+            <dt>
+              <button type="button" class="link" onClick={() => (selected.value = { kind: 'subscription', id })}>
+                {id}
+              </button>
+            </dt>
+            <dd>{size}</dd>
+          </>
+        ))}
+      </dl>
     </section>
   );
 }

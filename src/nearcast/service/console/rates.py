@@ -9,7 +9,7 @@ from nearcast.service.metrics import Metrics
 
 _LOOK_BACK_S = 5.0
 _LEAST_STEP_S = 0.5
-_PUBLISHING = "/v1/messages"
+_PUBLISHING = ("/v1/messages", "/v1/messages/bulk")
 _BUCKET = "nearcast_request_seconds_bucket"
 
 
@@ -45,8 +45,9 @@ class Rates:
         counted: dict[str, float] = {}
         for metric in self._metrics.registry.collect():
             for sample in metric.samples:
-                if sample.name == _BUCKET and sample.labels["route"] == _PUBLISHING:
-                    counted[f"le {sample.labels['le']}"] = sample.value
+                if sample.name == _BUCKET and sample.labels["route"] in _PUBLISHING:
+                    name = f"le {sample.labels['le']}"
+                    counted[name] = counted.get(name, 0.0) + sample.value
                 elif sample.name.endswith("_total") and not sample.labels:
                     counted[sample.name] = sample.value
         return counted
