@@ -59,6 +59,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("service_subscriptions", 10_000_000, "subscriptions of one tenant"),
     Setting("service_requests_per_s", 10_000, "requests of one key in a second; above it: 429"),
     Setting("service_connections", 10_000, "live connections at a time"),
+    Setting("console_tiles", "", "address of map tiles for the console, with {z}/{x}/{y}; empty = only the map in the package"),
     Setting("webhook_networks", "", "private networks that webhooks may reach, separated by commas (10.0.0.0/8); empty = none"),
     Setting("webhook_http", 0, "1 allows webhooks without TLS (http://)"),
     Setting("bench_states", "", "folder that keeps the filled states of ranked experiments; empty = a temporary one"),

@@ -47,8 +47,24 @@ function restyle(map: MapView): void {
     for (const name of SOURCES) map.addSource(name, { type: 'geojson', data: shown[name] ?? EMPTY, tolerance: 0.1 });
     for (const layer of overlays(palette)) map.addLayer(layer);
     for (const name of OUTLINES) map.getSource<GeoJSONSource>(name)?.setData(outlines[name]);
+    showTiles(map);
     thinOut(map);
   });
+}
+
+/** Tiles of the user's choice, over the land and under everything else. */
+let tiles = '';
+function showTiles(map: MapView): void {
+  if (!tiles || map.getSource('tiles')) return;
+  map.addSource('tiles', { type: 'raster', tiles: [tiles], tileSize: 256 });
+  map.addLayer({ id: 'tiles', type: 'raster', source: 'tiles' }, map.getLayer('cells') ? 'cells' : undefined);
+}
+
+async function readSettings(map: MapView): Promise<void> {
+  const answer = await fetch('./console.json');
+  tiles = answer.ok ? ((await answer.json()) as { tiles: string }).tiles : '';
+  if (map.isStyleLoaded()) showTiles(map);
+  else map.once('idle', () => showTiles(map));
 }
 
 function thinOut(map: MapView): void {
@@ -120,6 +136,7 @@ export function MapPane() {
       effect(() => show('selection', selection())),
       effect(() => (isIndexShown.value, void showCells(map))),
     ];
+    void readSettings(map);
     void coarse().then((data) => outlines.countries === EMPTY && showOutlines('countries', data));
     void fine().then((data) => showOutlines('countries', data));
     void states().then((data) => showOutlines('states', data));

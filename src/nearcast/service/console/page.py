@@ -6,16 +6,19 @@ import mimetypes
 from importlib import resources
 from pathlib import PurePosixPath
 from typing import Any
+from urllib.parse import urlsplit
 
 from litestar import Response, get
 
+from nearcast import settings
 from nearcast.service.problems import not_found
 
 _FILES = resources.files("nearcast.service").joinpath("static")
-# Only this host is asked for anything; MapLibre runs its worker from a file of ours.
+# MapLibre runs its worker from a file of ours, and styles elements by script.
 _POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; connect-src 'self'; "
-    "worker-src 'self' blob:; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob: {tiles}; "
+    "connect-src 'self' {tiles}; worker-src 'self' blob:; font-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
 )
 _FOREVER = "public, max-age=31536000, immutable"
 _ABSENT = """<!doctype html><html lang="en"><meta charset="utf-8"><title>nearcast</title>
@@ -25,8 +28,21 @@ _ABSENT = """<!doctype html><html lang="en"><meta charset="utf-8"><title>nearcas
 <p>The API works without it: <a href="/v1/openapi.json">/v1/openapi.json</a>.</p></body></html>"""
 
 
+def content_policy(tiles: str) -> str:
+    """Only this host is asked for anything, and the one of the tiles if there are any."""
+    host = "{0.scheme}://{0.netloc}".format(urlsplit(tiles)) if tiles else ""
+    return _POLICY.format(tiles=host)
+
+
 def _answer(content: bytes, kind: str, cached: str = "no-cache") -> Response[bytes]:
-    return Response(content, media_type=kind, headers={"Content-Security-Policy": _POLICY, "Cache-Control": cached})
+    policy = content_policy(settings.text("console_tiles"))
+    return Response(content, media_type=kind, headers={"Content-Security-Policy": policy, "Cache-Control": cached})
+
+
+@get("/console.json", include_in_schema=False)
+async def console_settings() -> dict[str, str]:
+    """What the page needs to know before anybody has shown a key."""
+    return {"tiles": settings.text("console_tiles")}
 
 
 @get("/", include_in_schema=False)
@@ -55,4 +71,4 @@ def _file(built: Any, name: str, cached: str) -> Response[bytes]:
     return _answer(built.read_bytes(), kind or "application/octet-stream", cached)
 
 
-ROUTES = [page, mark, asset]
+ROUTES = [page, mark, asset, console_settings]
