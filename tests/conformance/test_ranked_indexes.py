@@ -18,12 +18,14 @@ BUFFERS: dict[str, list[dict[str, Any]]] = {
     "cost_skyband": [{}, {"refill_cost": 10.0}],
     "skyband": [{}, {"ratio": 1.0}],
     "kmax": [{}, {"factor": 1.0}],
+    "floor": [{}, {"spare": 0.0}],
 }
 # And indexes whose parts are small: most worlds have fewer subscriptions than one group has room for.
 INDEXES: dict[str, list[dict[str, Any]]] = {
     "individually_pruned": [{"group_size": 2, "weight_groups": 1}, {}],
     "group_pruned": [{"group_size": 2, "weight_groups": 3}, {}, {"group_size": 5, "weight_groups": 100}],
     "covering_quadtree": [{}, {"levels": 1}],
+    "impact_grid": [{"fresh": 0, "cell_cost": 1e-9}, {}],
 }
 # A ranked world has about a hundred ticks, each compared; half of them have a window of time.
 SHARE_OF_WORLDS = 0.2
@@ -55,7 +57,8 @@ def _listed(options: tuple[tuple[str, Any], ...]) -> str:
 
 def _variants(index: str, is_soak: bool) -> list[Variant]:
     """Every buffer with every set of parameters, or, where time matters, with one of them in turn."""
-    buffers = [(buffer, tuple(options.items())) for buffer, listed in BUFFERS.items() for options in listed]
+    goes_with = [buffer for buffer in BUFFERS if buffer != "floor" or index == "impact_grid"]
+    buffers = [(buffer, tuple(options.items())) for buffer in goes_with for options in BUFFERS[buffer]]
     given = [tuple(parameters.items()) for parameters in INDEXES.get(index, [{}])]
     if is_soak:
         return [Variant(index, parameters, *buffer) for buffer in buffers for parameters in given]
@@ -91,7 +94,9 @@ def test_all_variants_live_through_the_worlds_of_a_soak(first: int) -> None:
 
 
 def test_answers_are_right_when_room_is_always_short(variant: Variant, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nearcast.engines.ranked.tick_state._FIRST_ROOM", 1)
+    for module in ("engines.ranked.tick_state", "engines.ranked.floor_state", "indexes.impact_grid.index"):
+        monkeypatch.setattr(f"nearcast.{module}._FIRST_ROOM", 1)
+    monkeypatch.setattr("nearcast.engines.ranked.floor_buffers._FIRST_CHUNKS", 1)
     run_ranked_worlds(variant.make_ranker, 2, seed=77)
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import nearcast as nc
 from nearcast.engines.ranked.buffer_kinds import _band_size, _turnovers
-from nearcast.engines.ranked.ranking import Ranking
+from nearcast.engines.ranked.buffered_ranking import BufferedRanking
 from nearcast.indexes.group_pruned.index import GroupPruned
 from nearcast.model.relevance import idf_weight, relevance, spatial_proximity, text_similarity
 from nearcast.testing.ranked_oracle import RankedOracle
@@ -173,13 +173,13 @@ def test_e11_a_subscription_with_few_messages_is_searched_for_in_vain_at_every_e
     printed = sum(matches[n_window:])
     assert printed > 10
     refills: list[int] = []
-    refill = Ranking._refill
+    refill = BufferedRanking._refill
 
-    def counting(self: Ranking, numbers: Any) -> None:
+    def counting(self: BufferedRanking, numbers: Any) -> None:
         refills.append(len(numbers))
         refill(self, numbers)
 
-    monkeypatch.setattr(Ranking, "_refill", counting)
+    monkeypatch.setattr(BufferedRanking, "_refill", counting)
     both = SideBySide(nc.CountWindow(n_window))
     both.subscribe(nc.RankedSubscription(1, ["a"], (0, 0), k))
     both.publish(*[nc.Message(number, ["a" if matches[number] else "b"], (0, 0)) for number in range(n_messages)])

@@ -25,6 +25,7 @@ from nearcast.bench.plan import Plan, Point, Series
 from nearcast.bench.record import Record
 from nearcast.engines.ranked.buffer_kinds import BUFFER_KINDS, buffer_kind
 from nearcast.engines.ranked.ranker import Ranker
+from nearcast.engines.ranked.rankings import buffers_for
 from nearcast.errors import NearcastError, PlanError
 from nearcast.indexes.registry import create_ranked_index, indexes
 from nearcast.model.normalise import Keyword
@@ -34,7 +35,7 @@ from nearcast.workloads import open_workload
 _SUBSCRIBED_AT_ONCE = 100_000
 _WARM_MESSAGES = 20
 # A state depends on its buffers, not on the index; this one is fast.
-_FILLED_BY = "group_pruned"
+_FILLED_BY = "impact_grid"
 # Odd constants that spread numbers over 64 bits; sums of them tell two sets of changes apart whatever their order.
 _MIX = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(0x165667B19E3779F9))
 
@@ -65,6 +66,7 @@ def method_of(series: Series) -> Method:
     given = dict(series.parameters)
     k, window_index = int(given.pop("k", 20)), str(given.pop("window_index", "auto"))
     threads, buffer = int(given.pop("threads", 1)), str(given.pop("buffer", "auto"))
+    buffer = buffers_for(series.subject)[0] if buffer == "auto" else buffer
     known = type(buffer_kind(buffer, {})).__dataclass_fields__
     of_buffers = {
         name: given.pop(name) for kind in BUFFER_KINDS.values() for name in kind.__dataclass_fields__ if name in given
@@ -138,6 +140,8 @@ def measure_ranked(plan: Plan, point: Point, say: Callable[[str], None]) -> list
         say("checking")
         if plan.check.against != "other":
             reference = methods[0]._replace(subject=plan.check.against, index_parameters={})
+            if reference.buffer not in buffers_for(reference.subject):
+                reference = reference._replace(buffer=buffers_for(reference.subject)[0], buffer_parameters={})
             lived.append(_live(story, plan.check.against, reference, folder, lambda what: None))
     for this, other in zip(lived, [*lived[1:], lived[0]], strict=True):
         # Where k differs, so do the answers.

@@ -81,10 +81,10 @@ def warm_moving(index: str) -> None:
 def warm_ranked(index: str) -> None:
     """Every way through a ranked index: both windows, both kinds of ids, every buffer, messages that push others out."""
     import nearcast as nc
-    from nearcast.engines.ranked.buffer_kinds import BUFFER_KINDS
+    from nearcast.engines.ranked.rankings import buffers_for
 
     windows: list[tuple[Any, str]] = [(nc.CountWindow(5), "window_grid"), (nc.TimeWindow(5.0), "window_ir_tree")]
-    for number, buffer in enumerate(BUFFER_KINDS):
+    for number, buffer in enumerate(buffers_for(index)):
         for window, window_index in windows:
             ranker = nc.Ranker(window, index, buffer, max_distance=1e6, window_index=window_index)
             # So many messages that the window is filed.

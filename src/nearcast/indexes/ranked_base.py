@@ -14,7 +14,7 @@ from nearcast.columns.subscribers import Subscribers
 from nearcast.indexes.base import Parameters
 from nearcast.kernels.calendar import CalendarArrays
 from nearcast.kernels.journal import ChangeArrays, JournalArrays
-from nearcast.kernels.ranked_layouts import BufferArrays, SubscriberArrays, WindowArrays
+from nearcast.kernels.ranked_layouts import BufferArrays, FoundArrays, SubscriberArrays, WindowArrays
 from nearcast.kernels.ticks import RunArrays
 
 
@@ -62,6 +62,9 @@ class RankedIndex(ABC):
     def __init__(self, parameters: Parameters) -> None:
         self.parameters = parameters
 
+    def learn(self, subscribers: Subscribers, window: WindowArrays) -> None:  # noqa: B027 - most have nothing to learn
+        """Look at the messages there are, between calls: some indexes put themselves in order by what messages are like."""
+
     @abstractmethod
     def build(self, subscribers: Subscribers, threshold: NDArray[np.float64], ground: Ground) -> None:
         """File every living subscription, forgetting what was filed before."""
@@ -105,3 +108,22 @@ class RankedIndex(ABC):
     def facts(self) -> dict[str, Any]:
         """Name and parameters, as saved beside the arrays."""
         return {"name": self.name, "parameters": asdict(self.parameters)}
+
+
+class AheadIndex(RankedIndex):
+    """A ranked index that finds the subscriptions of several messages before the first of them arrives.
+
+    What it found holds until a threshold falls (`find_too`) or a subscription comes.
+    """
+
+    @abstractmethod
+    def find(
+        self, subscribers: SubscriberArrays, window: WindowArrays, first: int, last: int, counters: NDArray[np.int64]
+    ) -> FoundArrays:
+        """Whose thresholds the messages at places `first` … `last - 1` reach; the work is added to `counters`."""
+
+    @abstractmethod
+    def find_too(
+        self, subscribers: SubscriberArrays, window: WindowArrays, found: FoundArrays, place: int, numbers: NDArray[np.int32]
+    ) -> FoundArrays:
+        """What was found from `place` on, and the same for these subscriptions, whose thresholds are others now."""

@@ -44,12 +44,13 @@ RANKED_INDEXES = {
     "individually_pruned": "IndividuallyPruned",
     "covering_quadtree": "CoveringQuadtree",
     "group_pruned": "GroupPruned",
+    "impact_grid": "ImpactGrid",
 }
 AUTO = "frequency_grid"
 MOVING_AUTO = "moving_grid"
 # Where subscribers may be silent: an index that finds messages around a clause too.
 MOVING_SAFE_AUTO = "moving_adaptive_tree"
-RANKED_AUTO = "group_pruned"
+RANKED_AUTO = "impact_grid"
 # How ranked engines search their window: no index of subscriptions.
 WINDOW_INDEXES = {
     "window_grid": "WindowGrid",

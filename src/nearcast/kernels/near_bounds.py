@@ -59,6 +59,15 @@ def coordinates(frame, x, y):
     return min(max(east, -_FARTHEST), _FARTHEST), min(max(north, -_FARTHEST), _FARTHEST), 0.0
 
 
+@kernel
+def coordinates_of(frame, x, y):
+    """The coordinates of some points, one point after the other."""
+    found = np.empty((x.size, 3))
+    for i in range(x.size):
+        found[i, 0], found[i, 1], found[i, 2] = coordinates(frame, x[i], y[i])
+    return found
+
+
 @inline_kernel
 def nearest_possible(frame, squared):
     """The largest proximity that two points with this squared length between their coordinates may have."""

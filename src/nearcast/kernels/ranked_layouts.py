@@ -62,3 +62,19 @@ class BufferArrays(NamedTuple):
     score: np.ndarray  # float64[pool]
     number: np.ndarray  # int64[pool], sequence numbers
     dominators: np.ndarray  # int32[pool]
+
+
+class FoundArrays(NamedTuple):
+    """For the messages at places `first` … `last - 1`: from `start[i]` on, whose thresholds the i-th reaches, and its scores.
+
+    A subscription may be there twice.
+    """
+
+    first: int
+    last: int
+    start: np.ndarray  # int64[messages + 1]
+    subscriber: np.ndarray  # int32[]
+    score: np.ndarray  # float64[]
+
+
+NOTHING_FOUND = FoundArrays(0, 0, np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0))

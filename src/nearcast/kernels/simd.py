@@ -7,9 +7,11 @@ on four lanes come in three levels, chosen once at import from what Numba compil
 from __future__ import annotations
 
 from llvmlite import binding, ir
-from numba.core import cgutils, types
+from numba.core import cgutils
 from numba.core import config as numba_config
-from numba.extending import intrinsic, register_jitable
+from numba.core import types as types
+from numba.extending import intrinsic
+from numba.extending import register_jitable as register_jitable
 
 from nearcast.kernels import simd_plain as plain
 
@@ -36,6 +38,8 @@ def level_of(features: set[str], is_checked: bool) -> str:
 
 
 LEVEL = level_of(_target_features(), bool(numba_config.BOUNDSCHECK))
+IS_PLAIN = bool(numba_config.DISABLE_JIT)
+"""Whether nothing is compiled at all."""
 
 
 # --- intrinsics: one number at a time ----------------------------------------------------------------------------
@@ -89,6 +93,23 @@ def _fast_prefetch(typingctx, array, position):
 
 
 @intrinsic
+def _fast_move_within(typingctx, array, start, end, by):
+    def codegen(context, builder, signature, arguments):
+        kind = signature.args[0]
+        data = context.make_array(kind)(context, builder, arguments[0]).data
+        first, last, shift = (
+            context.cast(builder, value, given, types.intp)
+            for value, given in zip(arguments[1:], signature.args[1:], strict=True)
+        )
+        target = builder.gep(data, [builder.add(first, shift)])
+        itemsize = context.get_abi_sizeof(context.get_data_type(kind.dtype))
+        cgutils.raw_memmove(builder, target, builder.gep(data, [first]), builder.sub(last, first), itemsize)
+        return context.get_dummy_value()
+
+    return types.void(array, start, end, by), codegen
+
+
+@intrinsic
 def _fast_lowest_lane(typingctx, lanes):
     def codegen(context, builder, signature, arguments):
         value = context.cast(builder, arguments[0], signature.args[0], types.int64)
@@ -100,21 +121,21 @@ def _fast_lowest_lane(typingctx, lanes):
 # --- intrinsics: sixteen lanes -----------------------------------------------------------------------------------
 
 _I1, _I16, _I32, _I64, _F32 = ir.IntType(1), ir.IntType(16), ir.IntType(32), ir.IntType(64), ir.FloatType()
-_INTS, _FLOATS = ir.VectorType(_I32, LANES), ir.VectorType(_F32, LANES)
+INTS, FLOATS = ir.VectorType(_I32, LANES), ir.VectorType(_F32, LANES)
 _FLAGS = ir.VectorType(_I1, LANES)
 _HALF = ir.VectorType(_I32, LANES // 2)
 
 
-def _constant(value: int) -> ir.Constant:
-    return ir.Constant(_INTS, [value] * LANES)
+def constant(value: int) -> ir.Constant:
+    return ir.Constant(INTS, [value] * LANES)
 
 
-def _splat(builder, value, kind):
+def splat(builder, value, kind):
     one = builder.insert_element(ir.Constant(kind, ir.Undefined), value, ir.Constant(_I32, 0))
-    return builder.shuffle_vector(one, ir.Constant(kind, ir.Undefined), _constant(0))
+    return builder.shuffle_vector(one, ir.Constant(kind, ir.Undefined), constant(0))
 
 
-def _load(builder, data, index, kind):
+def load(builder, data, index, kind):
     pointer = builder.bitcast(builder.gep(data, [index]), kind.as_pointer())
     return builder.load(pointer, align=4)
 
@@ -123,17 +144,17 @@ def _store(builder, value, data, index):
     builder.store(value, builder.bitcast(builder.gep(data, [index]), value.type.as_pointer()), align=4)
 
 
-def _bits(builder, flags):
+def bits_of(builder, flags):
     return builder.zext(builder.bitcast(flags, _I16), _I64)
 
 
-def _first(builder, flags, n):
+def first_lanes(builder, flags, n):
     """The flags of the lanes below `n`."""
-    numbered = ir.Constant(_INTS, list(range(LANES)))
-    return builder.and_(flags, builder.icmp_signed("<", numbered, _splat(builder, builder.trunc(n, _I32), _INTS)))
+    numbered = ir.Constant(INTS, list(range(LANES)))
+    return builder.and_(flags, builder.icmp_signed("<", numbered, splat(builder, builder.trunc(n, _I32), INTS)))
 
 
-def _declare(result, *arguments):
+def declare(result, *arguments):
     """An intrinsic whose array arguments arrive as pointers and whose numbers arrive as int64 or float32."""
 
     def decorate(emit):
@@ -184,32 +205,32 @@ def _declare(result, *arguments):
     return decorate
 
 
-@_declare(types.void, None, types.int64, types.int64, None, types.int64)
+@declare(types.void, None, types.int64, types.int64, None, types.int64)
 def _fast_copy_lanes(builder, source, at, n, target, to):
-    _store(builder, _load(builder, source, at, _INTS), target, to)
+    _store(builder, load(builder, source, at, INTS), target, to)
 
 
-@_declare(types.int64, None, types.int64, types.int64, types.int64, types.float32, types.float32)
+@declare(types.int64, None, types.int64, types.int64, types.int64, types.float32, types.float32)
 def _fast_box_lanes(builder, box, at, stride, n, x, y):
     position, sides = at, []
     for _ in range(4):
-        sides.append(_load(builder, box, position, _FLOATS))
+        sides.append(load(builder, box, position, FLOATS))
         position = builder.add(position, stride)
-    xs, ys = _splat(builder, x, _FLOATS), _splat(builder, y, _FLOATS)
+    xs, ys = splat(builder, x, FLOATS), splat(builder, y, FLOATS)
     answers = []
     for operation in ("<=", "<"):
         flags = builder.fcmp_ordered(operation, sides[0], xs)
         flags = builder.and_(flags, builder.fcmp_ordered(operation, sides[1], ys))
         flags = builder.and_(flags, builder.fcmp_ordered(operation, xs, sides[2]))
         flags = builder.and_(flags, builder.fcmp_ordered(operation, ys, sides[3]))
-        answers.append(_bits(builder, _first(builder, flags, n)))
+        answers.append(bits_of(builder, first_lanes(builder, flags, n)))
     return builder.or_(answers[0], builder.shl(answers[1], ir.Constant(_I64, LANES)))
 
 
 def _look_up_512(builder, filters, first, place):
     """The word of the filter each lane names, by one permutation of its sixteen words."""
-    words = _load(builder, filters, first, _INTS)
-    kind = ir.FunctionType(_INTS, [_INTS, _INTS])
+    words = load(builder, filters, first, INTS)
+    kind = ir.FunctionType(INTS, [INTS, INTS])
     permute = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.avx512.permvar.si.512")
     return builder.call(permute, [words, place])
 
@@ -219,8 +240,8 @@ def _look_up_256(builder, filters, first, place):
     kind = ir.FunctionType(_HALF, [_HALF, _HALF])
     permute = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.avx2.permd")
     eight = ir.Constant(_I64, LANES // 2)
-    halves = [_load(builder, filters, index, _HALF) for index in (first, builder.add(first, eight))]
-    undefined = ir.Constant(_INTS, ir.Undefined)
+    halves = [load(builder, filters, index, _HALF) for index in (first, builder.add(first, eight))]
+    undefined = ir.Constant(INTS, ir.Undefined)
     found = []
     for begin in (0, LANES // 2):
         chosen = ir.Constant(_HALF, list(range(begin, begin + LANES // 2)))
@@ -228,41 +249,41 @@ def _look_up_256(builder, filters, first, place):
         low, high = (builder.call(permute, [half, own]) for half in halves)
         is_high = builder.icmp_signed("!=", builder.and_(own, ir.Constant(_HALF, [8] * 8)), ir.Constant(_HALF, [0] * 8))
         found.append(builder.select(is_high, high, low))
-    return builder.shuffle_vector(found[0], found[1], ir.Constant(_INTS, list(range(LANES))))
+    return builder.shuffle_vector(found[0], found[1], ir.Constant(INTS, list(range(LANES))))
 
 
 def _signature_lanes(look_up):
-    @_declare(types.int64, None, types.int64, types.int64, None, types.int64)
+    @declare(types.int64, None, types.int64, types.int64, None, types.int64)
     def operation(builder, signature, at, n, filters, first):
-        named = _load(builder, signature, at, _INTS)
-        has_all = _constant(1)
+        named = load(builder, signature, at, INTS)
+        has_all = constant(1)
         for _ in range(3):
-            place = builder.and_(builder.lshr(named, _constant(5)), _constant(15))
+            place = builder.and_(builder.lshr(named, constant(5)), constant(15))
             word = look_up(builder, filters, first, place)
-            has_all = builder.and_(has_all, builder.lshr(word, builder.and_(named, _constant(31))))
-            named = builder.lshr(named, _constant(9))
-        return _bits(builder, _first(builder, builder.icmp_signed("!=", has_all, _constant(0)), n))
+            has_all = builder.and_(has_all, builder.lshr(word, builder.and_(named, constant(31))))
+            named = builder.lshr(named, constant(9))
+        return bits_of(builder, first_lanes(builder, builder.icmp_signed("!=", has_all, constant(0)), n))
 
     return operation
 
 
-@_declare(types.int64, None, types.int64, types.int64, types.int32)
+@declare(types.int64, None, types.int64, types.int64, types.int32)
 def _fast_equal_lanes(builder, values, at, n, wanted):
-    is_there = _first(builder, ir.Constant(_FLAGS, [1] * LANES), n)
-    kind = ir.FunctionType(_INTS, [cgutils.voidptr_t, _I32, _FLAGS, _INTS])
+    is_there = first_lanes(builder, ir.Constant(_FLAGS, [1] * LANES), n)
+    kind = ir.FunctionType(INTS, [cgutils.voidptr_t, _I32, _FLAGS, INTS])
     load = cgutils.get_or_insert_function(builder.module, kind, "llvm.masked.load.v16i32.p0")
     pointer = builder.bitcast(builder.gep(values, [at]), cgutils.voidptr_t)
-    found = builder.call(load, [pointer, ir.Constant(_I32, 4), is_there, _constant(0)])
-    return _bits(builder, builder.and_(is_there, builder.icmp_signed("==", found, _splat(builder, wanted, _INTS))))
+    found = builder.call(load, [pointer, ir.Constant(_I32, 4), is_there, constant(0)])
+    return bits_of(builder, builder.and_(is_there, builder.icmp_signed("==", found, splat(builder, wanted, INTS))))
 
 
-@_declare(types.int64, None, types.int64, types.int64, None, types.int64)
+@declare(types.int64, None, types.int64, types.int64, None, types.int64)
 def _fast_append_lanes(builder, source, at, lanes, target, to):
     flags = builder.bitcast(builder.trunc(lanes, _I16), _FLAGS)
-    kind = ir.FunctionType(_INTS, [_INTS, _INTS, _FLAGS])
+    kind = ir.FunctionType(INTS, [INTS, INTS, _FLAGS])
     compress = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.avx512.mask.compress.v16i32")
     # Into a register and stored whole: compressing into memory is slow on some processors.
-    _store(builder, builder.call(compress, [_load(builder, source, at, _INTS), _constant(0), flags]), target, to)
+    _store(builder, builder.call(compress, [load(builder, source, at, INTS), constant(0), flags]), target, to)
     return builder.add(to, builder.ctpop(builder.and_(lanes, ir.Constant(_I64, (1 << LANES) - 1))))
 
 
@@ -280,10 +301,10 @@ def _masked(builder, bits, mask):
     return builder.and_(bits, ir.Constant(_I64, mask))
 
 
-@_declare(types.int64, None, types.int64, types.int64, types.int64)
+@declare(types.int64, None, types.int64, types.int64, types.int64)
 def _fast_four_boxes(builder, box, at, x, y):
     shorts = ir.VectorType(_I16, LANES)
-    sides = builder.bitcast(_load(builder, box, at, _HALF), shorts)
+    sides = builder.bitcast(load(builder, box, at, _HALF), shorts)
     corner = builder.trunc(builder.or_(x, builder.shl(y, ir.Constant(_I64, 16))), _I32)
     one = builder.insert_element(ir.Constant(_HALF, ir.Undefined), corner, ir.Constant(_I32, 0))
     # The same four times, then four times turned around.
@@ -299,42 +320,42 @@ def _fast_four_boxes(builder, box, at, x, y):
 
 
 def _four_signatures(look_up):
-    @_declare(types.int64, None, types.int64, None, types.int64)
+    @declare(types.int64, None, types.int64, None, types.int64)
     def operation(builder, signature, at, filters, first):
-        four = _load(builder, signature, at, _FOUR)
-        named = builder.shuffle_vector(four, four, ir.Constant(_INTS, [0, 1, 2, 3] * 4))
-        is_more = builder.icmp_signed("!=", builder.and_(named, _constant(1 << 27)), _constant(0))
-        has_all = _constant(1)
+        four = load(builder, signature, at, _FOUR)
+        named = builder.shuffle_vector(four, four, ir.Constant(INTS, [0, 1, 2, 3] * 4))
+        is_more = builder.icmp_signed("!=", builder.and_(named, constant(1 << 27)), constant(0))
+        has_all = constant(1)
         for _ in range(3):
-            place = builder.and_(builder.lshr(named, _constant(5)), _constant(15))
+            place = builder.and_(builder.lshr(named, constant(5)), constant(15))
             word = look_up(builder, filters, first, place)
-            has_all = builder.and_(has_all, builder.lshr(word, builder.and_(named, _constant(31))))
-            named = builder.lshr(named, _constant(9))
-        fitting = _bits(builder, builder.icmp_signed("!=", has_all, _constant(0)))
-        return builder.or_(_masked(builder, fitting, 15), _masked(builder, _bits(builder, is_more), 15 << 4))
+            has_all = builder.and_(has_all, builder.lshr(word, builder.and_(named, constant(31))))
+            named = builder.lshr(named, constant(9))
+        fitting = bits_of(builder, builder.icmp_signed("!=", has_all, constant(0)))
+        return builder.or_(_masked(builder, fitting, 15), _masked(builder, bits_of(builder, is_more), 15 << 4))
 
     return operation
 
 
-@_declare(types.int64, None, types.int64, None, types.int64)
+@declare(types.int64, None, types.int64, None, types.int64)
 def _fast_four_places(builder, place, at, bounds, first):
-    once = _load(builder, place, at, _EIGHT_FLOATS)
-    points = builder.shuffle_vector(once, once, ir.Constant(_INTS, [*range(8)] * 2))
-    low = _load(builder, bounds, first, _FLOATS)
-    high = _load(builder, bounds, builder.add(first, ir.Constant(_I64, LANES)), _FLOATS)
+    once = load(builder, place, at, _EIGHT_FLOATS)
+    points = builder.shuffle_vector(once, once, ir.Constant(INTS, [*range(8)] * 2))
+    low = load(builder, bounds, first, FLOATS)
+    high = load(builder, bounds, builder.add(first, ir.Constant(_I64, LANES)), FLOATS)
     answers = []
     for operation in ("<=", "<"):
         is_inside = builder.and_(builder.fcmp_ordered(operation, low, points), builder.fcmp_ordered(operation, points, high))
-        bits = _both(builder, _bits(builder, is_inside), 4)
+        bits = _both(builder, bits_of(builder, is_inside), 4)
         answers.append(
             builder.or_(_masked(builder, bits, 15), _masked(builder, builder.lshr(bits, ir.Constant(_I64, 4)), 15 << 4))
         )
     return builder.or_(answers[0], builder.shl(answers[1], ir.Constant(_I64, 8)))
 
 
-@_declare(types.int64, None, types.int64, types.int32)
+@declare(types.int64, None, types.int64, types.int32)
 def _fast_four_masks(builder, masks, at, wanted):
-    four, all_ones = _load(builder, masks, at, _FOUR), ir.Constant(_FOUR, [-1] * 4)
+    four, all_ones = load(builder, masks, at, _FOUR), ir.Constant(_FOUR, [-1] * 4)
     one = builder.insert_element(ir.Constant(_FOUR, ir.Undefined), wanted, ir.Constant(_I32, 0))
     asked = builder.shuffle_vector(one, ir.Constant(_FOUR, ir.Undefined), ir.Constant(_FOUR, [0] * 4))
     lacking = builder.and_(asked, builder.xor(four, all_ones))
@@ -342,13 +363,13 @@ def _fast_four_masks(builder, masks, at, wanted):
     return builder.zext(builder.bitcast(flags, ir.IntType(4)), _I64)
 
 
-@_declare(types.int64, None, types.int64, types.int64, None, types.int64)
+@declare(types.int64, None, types.int64, types.int64, None, types.int64)
 def _fast_append_four(builder, source, at, lanes, target, to):
     lanes = _masked(builder, lanes, 15)
     flags = builder.bitcast(builder.trunc(lanes, ir.IntType(4)), _FOUR_FLAGS)
     kind = ir.FunctionType(_FOUR, [_FOUR, _FOUR, _FOUR_FLAGS])
     compress = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.avx512.mask.compress.v4i32")
-    four = builder.call(compress, [_load(builder, source, at, _FOUR), ir.Constant(_FOUR, [0] * 4), flags])
+    four = builder.call(compress, [load(builder, source, at, _FOUR), ir.Constant(_FOUR, [0] * 4), flags])
     _store(builder, four, target, to)
     return builder.add(to, builder.ctpop(lanes))
 
@@ -356,15 +377,15 @@ def _fast_append_four(builder, source, at, lanes, target, to):
 def _four_rows(builder, data, at, kind):
     """The four elements at `at`, and at the same place of the next three blocks of sixteen, in sixteen lanes."""
     four = ir.VectorType(kind.element, 4)
-    rows = [_load(builder, data, builder.add(at, ir.Constant(_I64, LANES * i)), four) for i in range(4)]
+    rows = [load(builder, data, builder.add(at, ir.Constant(_I64, LANES * i)), four) for i in range(4)]
     eight = ir.Constant(ir.VectorType(_I32, 8), list(range(8)))
     halves = [builder.shuffle_vector(rows[i], rows[i + 1], eight) for i in (0, 2)]
-    return builder.shuffle_vector(halves[0], halves[1], ir.Constant(_INTS, list(range(LANES))))
+    return builder.shuffle_vector(halves[0], halves[1], ir.Constant(INTS, list(range(LANES))))
 
 
-@_declare(types.int64, None, types.int64, None, types.int64)
+@declare(types.int64, None, types.int64, None, types.int64)
 def _fast_sixteen_places(builder, place, at, bounds, first):
-    points = [_four_rows(builder, place, builder.add(at, ir.Constant(_I64, 4 * i)), _FLOATS) for i in range(2)]
+    points = [_four_rows(builder, place, builder.add(at, ir.Constant(_I64, 4 * i)), FLOATS) for i in range(2)]
     answer = ir.Constant(_I64, 0)
     for shift, operation in ((0, "<="), (32, "<")):
         for box in range(2):
@@ -373,25 +394,25 @@ def _fast_sixteen_places(builder, place, at, bounds, first):
                 at_low = builder.add(first, ir.Constant(_I64, 8 * box + 4 * i))
                 low = builder.load(builder.gep(bounds, [at_low]))
                 high = builder.load(builder.gep(bounds, [builder.add(at_low, ir.Constant(_I64, LANES))]))
-                flags = builder.and_(flags, builder.fcmp_ordered(operation, _splat(builder, low, _FLOATS), points[i]))
-                flags = builder.and_(flags, builder.fcmp_ordered(operation, points[i], _splat(builder, high, _FLOATS)))
-            answer = builder.or_(answer, builder.shl(_bits(builder, flags), ir.Constant(_I64, shift + LANES * box)))
+                flags = builder.and_(flags, builder.fcmp_ordered(operation, splat(builder, low, FLOATS), points[i]))
+                flags = builder.and_(flags, builder.fcmp_ordered(operation, points[i], splat(builder, high, FLOATS)))
+            answer = builder.or_(answer, builder.shl(bits_of(builder, flags), ir.Constant(_I64, shift + LANES * box)))
     return answer
 
 
-@_declare(types.int64, None, types.int64, types.int32)
+@declare(types.int64, None, types.int64, types.int32)
 def _fast_sixteen_masks(builder, masks, at, wanted):
-    lacking = builder.and_(_splat(builder, wanted, _INTS), builder.xor(_four_rows(builder, masks, at, _INTS), _constant(-1)))
-    return _bits(builder, builder.icmp_signed("==", lacking, _constant(0)))
+    lacking = builder.and_(splat(builder, wanted, INTS), builder.xor(_four_rows(builder, masks, at, INTS), constant(-1)))
+    return bits_of(builder, builder.icmp_signed("==", lacking, constant(0)))
 
 
-@_declare(types.int64, None, types.int64, types.int64, None, types.int64)
+@declare(types.int64, None, types.int64, types.int64, None, types.int64)
 def _fast_append_sixteen(builder, source, at, lanes, target, to):
     lanes = _masked(builder, lanes, (1 << LANES) - 1)
     flags = builder.bitcast(builder.trunc(lanes, _I16), _FLAGS)
-    kind = ir.FunctionType(_INTS, [_INTS, _INTS, _FLAGS])
+    kind = ir.FunctionType(INTS, [INTS, INTS, _FLAGS])
     compress = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.avx512.mask.compress.v16i32")
-    _store(builder, builder.call(compress, [_four_rows(builder, source, at, _INTS), _constant(0), flags]), target, to)
+    _store(builder, builder.call(compress, [_four_rows(builder, source, at, INTS), constant(0), flags]), target, to)
     return builder.add(to, builder.ctpop(lanes))
 
 
@@ -421,12 +442,13 @@ if numba_config.DISABLE_JIT:
         plain.prefetch,
         plain.lowest_lane,
     )
+    move_within = plain.move_within
     copy_lanes, box_lanes, signature_lanes, equal_lanes, append_lanes = _SIXTEEN["plain"]
     four_boxes, four_signatures, four_places, four_masks, append_four = _FOURS["plain"]
     sixteen_places, sixteen_masks, append_sixteen = _ROWS["plain"]
 else:
     load8, multiply, add, shift_right, prefetch = _fast_load8, _fast_multiply, _fast_add, _fast_shift_right, _fast_prefetch
-    lowest_lane = _fast_lowest_lane
+    lowest_lane, move_within = _fast_lowest_lane, _fast_move_within
     copy_lanes, box_lanes, signature_lanes, equal_lanes, append_lanes = (
         register_jitable(operation) if operation.__module__ == plain.__name__ else operation for operation in _SIXTEEN[LEVEL]
     )

@@ -38,6 +38,11 @@ def prefetch(array: Any, position: int) -> None:
     pass
 
 
+def move_within(array: Any, start: int, end: int, by: int) -> None:
+    """Move the elements from `start` up to `end`, none if that is not above, by so many places."""
+    array[start + by : end + by] = array[start:end].copy()
+
+
 def lowest_lane(lanes: int) -> int:
     """The number of the lowest bit that is set; some bit is."""
     return (int(lanes) & -int(lanes)).bit_length() - 1

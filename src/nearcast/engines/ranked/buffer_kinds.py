@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cache
 from typing import Any, ClassVar
 
 from nearcast.errors import IndexParameterError
+from nearcast.kernels.floor_layouts import kept_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,16 +118,43 @@ class KMax(BufferKind):
         return self.wanted(k)
 
 
-BUFFER_KINDS: dict[str, type[BufferKind]] = {kind.name: kind for kind in (CostSkyband, Skyband, KMax)}
-AUTO = "cost_skyband"
+@dataclass(frozen=True, slots=True)
+class Floor(BufferKind):
+    """All messages above a floor, which is set by rank and rises when there are too many; those that are over stay a while.
+
+    `spare`: room beyond k, in square roots of k.
+    """
+
+    name = "floor"
+    summary = (
+        "all messages above a floor, whether or not they can still be among the best; the fastest, for indexes that find ahead"
+    )
+    is_banded = False
+    spare: float = 9.4
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.spare <= 1000:
+            raise IndexParameterError(f"spare={self.spare!r} is not possible; expected a number from 0 to 1000")
+
+    def wanted(self, k: int) -> int:
+        return int(kept_of(k, self.room(k)))
+
+    def room(self, k: int) -> int:
+        return k + 2 + int(self.spare * math.sqrt(k))
+
+    def kept(self, k: int) -> int:
+        return self.wanted(k)
+
+
+BUFFER_KINDS: dict[str, type[BufferKind]] = {kind.name: kind for kind in (CostSkyband, Skyband, KMax, Floor)}
 
 
 def buffer_kind(name: str, parameters: dict[str, Any]) -> BufferKind:
-    """A kind by name, or "auto"."""
-    chosen = BUFFER_KINDS.get(AUTO if name == "auto" else name)
+    """A kind by name."""
+    chosen = BUFFER_KINDS.get(name)
     if chosen is None:
         raise IndexParameterError(f"there is no buffer {name!r}; there are auto, {', '.join(BUFFER_KINDS)}")
-    known = chosen.__dataclass_fields__
+    known = [field.name for field in fields(chosen)]
     unknown = [given for given in parameters if given not in known]
     if unknown:
         raise IndexParameterError(f"buffer {chosen.name!r} has no option {unknown[0]!r}; it has {', '.join(known) or 'none'}")

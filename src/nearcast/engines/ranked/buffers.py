@@ -47,6 +47,11 @@ class ResultBuffers:
         """The score below which a message is of no use, by subscription number."""
         return self._rows["threshold"]
 
+    def sizes(self, numbers: NDArray[np.int32]) -> NDArray[np.int32]:
+        """How many messages are held."""
+        held: NDArray[np.int32] = self._rows["size"][numbers]
+        return held
+
     @property
     def n_bytes(self) -> int:
         return self._rows.n_bytes + self.kept_by_cut.n_bytes + sum(column.room.nbytes for column in self._entries.values())

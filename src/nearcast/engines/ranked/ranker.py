@@ -17,10 +17,9 @@ from nearcast.engines.border import Border
 from nearcast.engines.keyword_kind import KeywordKind
 from nearcast.engines.listing import listed as _listed
 from nearcast.engines.locks import ReadWriteLock
-from nearcast.engines.ranked.buffer_kinds import buffer_kind
 from nearcast.engines.ranked.explaining_ranks import WordsOf, explain_place
 from nearcast.engines.ranked.ranker_stats import ranker_stats
-from nearcast.engines.ranked.ranking import Ranking
+from nearcast.engines.ranked.rankings import make_ranking, saved_buffer
 from nearcast.engines.ranked.reach import reach_of
 from nearcast.engines.ranked.reading_ranked import (
     ReadArrivals,
@@ -72,7 +71,7 @@ class Ranker:
     index
         A name of `nearcast.indexes("ranked")`, or "auto" for the best one.
     buffer
-        "cost_skyband", "skyband", "kmax" or "auto": how many messages are held beyond the best k.
+        "floor", "cost_skyband", "skyband", "kmax" or "auto": which messages are held beyond the best k.
     space
         "lonlat" (degrees, metres) or "plane" (any finite numbers).
     bounds
@@ -120,11 +119,14 @@ class Ranker:
         self._weights = WordWeights(idf, n_documents)
         self._ids = Identifiers()
         ground = Ground(self._space.is_lonlat, reach_of(self._space, bounds, max_distance))
-        held_in, is_net = buffer_kind(buffer, dict(buffer_parameters or {})), changes == "net"
         self._ranking = ranking_in_shards(
             checked_threads(threads),
-            lambda: Ranking(
-                window, create_ranked_index(index, parameters), held_in, create_window_index(window_index, ground), is_net
+            lambda: make_ranking(
+                window,
+                create_ranked_index(index, parameters),
+                (buffer, buffer_parameters or {}),
+                create_window_index(window_index, ground),
+                is_net=changes == "net",
             ),
         )
         self._lock = ReadWriteLock()
@@ -275,17 +277,18 @@ class Ranker:
         facts, arrays = read_folder(folder, _FOLDER_KIND)
         arrays = arrays if is_mapped else {name: array.copy() for name, array in arrays.items()}
         analysis = Analysis.from_dict(facts["analysis"])
+        buffer, buffer_parameters = saved_buffer(index, facts["buffer"])
         ranker = cls(
             window_of(facts["window"]),
             index or facts["index"]["name"],
-            facts["buffer"]["name"],
+            buffer,
             facts["space"],
             max_distance=facts["max_distance"],
             changes=facts["changes"],
             window_index=facts["window_index"],
             analysis=analysis,
             threads=facts["threads"],
-            buffer_parameters=facts["buffer"]["parameters"],
+            buffer_parameters=buffer_parameters,
             **(parameters if index else facts["index"]["parameters"]),
         )
         shared, *shards = by_part(arrays, 1 + facts["threads"])
@@ -293,7 +296,8 @@ class Ranker:
         ranker._keywords = KeywordKind.from_arrays(facts["keyword_kind"], shared["keywords"], analysis)
         ranker._ids = Identifiers.from_arrays(facts["id_kind"], shared["ids"])
         for ranking, parts in zip(ranker._ranking.shards, shards, strict=True):
-            restore_ranking(ranking, facts["message_id_kind"], parts, is_same_index=index is None)
+            is_same_buffer = ranking.buffers.kind.name == facts["buffer"]["name"]
+            restore_ranking(ranking, facts["message_id_kind"], parts, index is None, is_same_buffer)
         return ranker
 
     def _told(self, changes: RankChanges, report: MatchReport) -> pa.Table:

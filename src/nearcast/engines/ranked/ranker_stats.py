@@ -20,7 +20,7 @@ def ranker_stats(ranking: Ranking | ShardedRanking, ids: Identifiers, keywords: 
         own.update(shard.index.stats())
         parts.update(shard.n_bytes())
         work.update(shard.window_index.work())
-        held += int(shard.buffers.layout().size[shard.alive()].sum())
+        held += int(shard.buffers.sizes(shard.alive()).sum())
     parts.update({"ids": ids.n_bytes, "keywords": keywords.space.n_bytes, "index": own.pop("bytes")})
     first, n_alive = ranking.shards[0], sum(shard.subscribers.n_alive for shard in ranking.shards)
     return {

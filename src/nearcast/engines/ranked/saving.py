@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.columns.subscribers import Subscribers
 from nearcast.columns.window import MessageWindow
-from nearcast.engines.ranked.buffers import ResultBuffers
-from nearcast.engines.ranked.calendar import Calendar
 from nearcast.engines.ranked.ranking import Ranking
-from nearcast.kernels import ticks
 from nearcast.model.window import CountWindow, TimeWindow
 
 _PARTS = ("subscribers", "window", "buffers", "calendar", "state", "index", "keywords", "ids")
@@ -21,13 +17,12 @@ _PARTS = ("subscribers", "window", "buffers", "calendar", "state", "index", "key
 
 def ranking_arrays(ranking: Ranking) -> dict[str, dict[str, NDArray[Any]]]:
     """Everything a ranking holds, by part."""
-    state = ranking.state
     return {
         "subscribers": ranking.subscribers.arrays(),
         "window": ranking.window.arrays(),
         "buffers": ranking.buffers.arrays(),
         "calendar": ranking.calendar.arrays(),
-        "state": {"at": state.at, "clock": state.clock, "heap": state.heap[: state.at[ticks.N_HEAP]]},
+        "state": ranking.state.arrays(),
         "index": ranking.index.arrays(),
     }
 
@@ -64,20 +59,28 @@ def by_part(arrays: Mapping[str, NDArray[Any]], n_groups: int) -> list[dict[str,
 
 
 def restore_ranking(
-    ranking: Ranking, message_id_kind: str | None, parts: Mapping[str, Mapping[str, NDArray[Any]]], is_same_index: bool
+    ranking: Ranking,
+    message_id_kind: str | None,
+    parts: Mapping[str, Mapping[str, NDArray[Any]]],
+    is_same_index: bool,
+    is_same_buffer: bool,
 ) -> None:
-    """Take over what `ranking_arrays` gave. The window is filed anew, and subscriptions if their index is another one."""
+    """Take over what `ranking_arrays` gave.
+
+    The window is filed anew, subscriptions if their index is another one, and lists are filled anew if their buffer is.
+    """
     ranking.subscribers = Subscribers(parts["subscribers"])
     ranking.window = MessageWindow.from_arrays(message_id_kind, parts["window"])
-    ranking.buffers = ResultBuffers(ranking.buffers.kind, parts["buffers"])
-    ranking.calendar = Calendar(parts["calendar"])
-    state = ranking.state
-    state.at[:], state.clock[:] = parts["state"]["at"], parts["state"]["clock"]
-    state.heap = np.array(parts["state"]["heap"])
+    ranking.state.restore(parts["state"])
     ranking.window_index.rebuild(ranking.window)
+    if is_same_buffer:
+        ranking.take_over(parts["buffers"], parts["calendar"])
+    else:
+        ranking.fill_anew()
     if is_same_index:
         ranking.index.restore(parts["index"], ranking.ground)
     else:
+        ranking.index.learn(ranking.subscribers, ranking.window.layout())
         ranking.index.build(ranking.subscribers, ranking.buffers.threshold, ranking.ground)
 
 

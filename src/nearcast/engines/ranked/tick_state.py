@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,7 +53,7 @@ class TickState:
         self._saved_from = Rows({"saved_from": (np.int64, 0)})
         self._journal_head = np.array([1, 0, 0], np.int64)
         self._saved_score, self._saved_number = np.empty(_FIRST_ROOM), np.empty(_FIRST_ROOM, np.int64)
-        self.changes = _room_for(_FIRST_ROOM)
+        self.changes = room_for(_FIRST_ROOM)
         self._common = np.empty(0)
 
     def grow(self, n_subscribers: int, n_places: int, n_words: int) -> None:
@@ -84,11 +85,20 @@ class TickState:
     def grow_changes(self, n_more: int) -> None:
         """Room for so many more changes."""
         n = int(self.changes.n[0])
-        grown = _room_for(max(2 * n, n + n_more))
+        grown = room_for(max(2 * n, n + n_more))
         for old, new in zip(self.changes[1:], grown[1:], strict=True):
             new[:n] = old[:n]
         grown.n[0] = n
         self.changes = grown
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What must be saved."""
+        return {"at": self.at, "clock": self.clock, "heap": self.heap[: self.at[ticks.N_HEAP]]}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take over what `arrays` gave."""
+        # Other engines have more positions behind these.
+        self.at[:], self.clock[:], self.heap = arrays["at"][: len(self.at)], arrays["clock"], np.array(arrays["heap"])
 
     def take_changes(self, window: MessageWindow, is_net: bool) -> RankChanges:
         """What was told since the last time; only over several ticks may an id come again."""
@@ -96,17 +106,18 @@ class TickState:
         self.changes.n[0] = 0
         told = tuple(column[:n].copy() for column in self.changes[1:])
         if is_net:
-            told = _without_same(told, window.id_numbers(told[2]))
+            told = without_same(told, window.id_numbers(told[2]))
         tick, subscriber, number, change, score = told
         return RankChanges(tick, subscriber, window.ids_of(number), change, score)
 
 
-def _room_for(n: int) -> ChangeArrays:
+def room_for(n: int) -> ChangeArrays:
+    """Room for so many changes."""
     columns = (np.empty(n, np.int64), np.empty(n, np.int32), np.empty(n, np.int64), np.empty(n, np.int8), np.empty(n))
     return ChangeArrays(np.zeros(1, np.int64), *columns)
 
 
-def _without_same(told: tuple[NDArray[Any], ...], id_number: NDArray[np.int32]) -> tuple[NDArray[Any], ...]:
+def without_same(told: tuple[NDArray[Any], ...], id_number: NDArray[np.int32]) -> tuple[NDArray[Any], ...]:
     """Without a message that leaves while another of its id and score enters the same list at the same tick."""
     tick, subscriber, _, change, score = told
     order = np.lexsort((change, score, id_number, subscriber, tick))

@@ -35,20 +35,22 @@ class WordWeights:
         elif n_documents:
             raise NearcastError(f"n_documents={n_documents!r} was given without idf; give both, or none")
         self._weights = GrowingArray(np.float64)
+        # Words of the table that no keyword was found for yet.
+        self._unfound: list[Keyword] = list(self.frequencies or ())
 
     def of(self, keywords: KeywordKind) -> NDArray[np.float64]:
         """The weight of every keyword there is."""
         n_known = self._weights.n
         if keywords.n > n_known:
             self._weights.extend(self._unknown(), keywords.n - n_known)
-            if self.frequencies:
+            if self.frequencies and self._unfound:
+                ids = keywords.find(self._unfound)
+                found = [self._unfound[at] for at in np.flatnonzero(ids >= 0).tolist()]
                 # Few distinct counts: the logarithm is Python's own, as in the definition.
-                listed = list(self.frequencies)
-                weight = {count: idf_weight(count, self.n_documents) for count in set(self.frequencies.values())}
-                ids = keywords.find(listed)
-                values = np.array([weight[count] for count in self.frequencies.values()])
-                is_new = ids >= n_known
-                self._weights.used[ids[is_new]] = values[is_new]
+                counts = [self.frequencies[word] for word in found]
+                weight = {count: idf_weight(count, self.n_documents) for count in set(counts)}
+                self._weights.used[ids[ids >= 0]] = [weight[count] for count in counts]
+                self._unfound = [self._unfound[at] for at in np.flatnonzero(ids < 0).tolist()]
         return self._weights.used
 
     def _unknown(self) -> float:

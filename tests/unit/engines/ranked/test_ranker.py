@@ -186,7 +186,7 @@ def test_stats_tell_memory_by_part() -> None:
         ({"buffer_parameters": {"size": 3}}, "has no option 'size'"),
         ({"buffer": "kmax", "buffer_parameters": {"factor": 0.5}}, "factor=0.5"),
         ({"buffer": "skyband", "buffer_parameters": {"ratio": 0}}, "ratio=0"),
-        ({"buffer_parameters": {"refill_cost": -1.0}}, "refill_cost=-1.0"),
+        ({"buffer": "cost_skyband", "buffer_parameters": {"refill_cost": -1.0}}, "refill_cost=-1.0"),
         ({"index": "guess"}, "there is no ranked index 'guess'"),
         ({"idf": {"jazz": 5}, "n_documents": 3}, "'jazz' is in 5 documents of 3"),
         ({"idf": {"jazz": "many"}, "n_documents": 3}, "expected an int >= 0"),

@@ -1,0 +1,147 @@
+"""A ranked engine for indexes that find ahead, with lists above a floor: ticks tell their changes as they make them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearcast.columns.subscribers import SubscriberBatch
+from nearcast.engines.ranked.buffer_kinds import BufferKind
+from nearcast.engines.ranked.floor_buffers import Ends, FloorBuffers
+from nearcast.engines.ranked.floor_state import FloorState
+from nearcast.engines.ranked.ranking import FILLED_AT_ONCE, Lists, Ranking, span_of
+from nearcast.engines.ranked.tick_state import RankChanges
+from nearcast.indexes.ranked_base import AheadIndex
+from nearcast.indexes.window_base import WindowIndex
+from nearcast.kernels import ticks
+from nearcast.kernels.floor_layouts import LAST_LATE, OLDEST
+from nearcast.kernels.floor_ticks import ENTERS, LEAVES, run_floor_ticks
+from nearcast.kernels.ranked_layouts import NOTHING_FOUND, FoundArrays
+from nearcast.model.window import CountWindow, TimeWindow
+
+# Messages that subscriptions are found for at a time.
+_FOUND_AT_ONCE = 256
+
+
+class FloorRanking(Ranking):
+    """What is found for some messages is offered to lists tick by tick."""
+
+    buffers: FloorBuffers
+    calendar: Ends
+    state: FloorState
+    index: AheadIndex
+
+    def __init__(
+        self,
+        window: CountWindow | TimeWindow,
+        index: AheadIndex,
+        buffer: BufferKind,
+        window_index: WindowIndex,
+        is_net: bool,
+    ) -> None:
+        super().__init__(window, index, buffer, window_index, is_net)
+        self.buffers, self.calendar, self.state = FloorBuffers(buffer), Ends(), FloorState(span_of(window))
+        self.index.build(self.subscribers, self.buffers.threshold, self.ground)
+
+    def put(self, batch: SubscriberBatch, weights: NDArray[np.float64]) -> RankChanges:
+        known = batch.number[self.subscribers.is_alive(batch.number)]
+        self.state.tell(self.tick, self.lists(known), LEAVES)
+        self._forget(known)
+        self.subscribers.put(batch, weights)
+        self._grow(self.subscribers.n)
+        self.buffers.give_room(batch.number, batch.k)
+        self._refill(batch.number)
+        self.index.insert(self.subscribers, self.buffers.threshold, batch.number)
+        self.state.tell(self.tick, self.lists(batch.number), ENTERS)
+        # Lists that are new cannot undo anything.
+        return self.state.take_changes(self.window, self.tick, is_net=len(known) > 0)
+
+    def weigh(self, weights: NDArray[np.float64]) -> RankChanges:
+        numbers = self.subscribers.alive()
+        self._grow(self.subscribers.n)
+        self.state.tell(self.tick, self.lists(numbers), LEAVES)
+        self.subscribers.weigh(weights)
+        self.window.weigh(weights)
+        self.window_index.rebuild(self.window)
+        self._refill(numbers)
+        self.index.build(self.subscribers, self.buffers.threshold, self.ground)
+        self.state.tell(self.tick, self.lists(numbers), ENTERS)
+        return self.state.take_changes(self.window, self.tick, is_net=True)
+
+    def fill_anew(self) -> None:
+        numbers = self.subscribers.alive()
+        self._grow(self.subscribers.n)
+        self.buffers.give_room(numbers, self.subscribers.layout().k[numbers])
+        self._refill(numbers)
+
+    def _run(self, phase: int) -> RankChanges:
+        self._grow(self.subscribers.n)
+        state, at, last = self.state, self.state.at, self.window.n
+        at[ticks.PHASE] = phase
+        state.begin_tick()
+        found = NOTHING_FOUND
+        while True:
+            place = int(at[ticks.PLACE])
+            if at[ticks.PHASE] == ticks.ARRIVE and place < last and not found.first <= place < found.last:
+                layouts = (self.subscribers.layout(), self.window.layout())
+                found = self.index.find(*layouts, place, min(place + _FOUND_AT_ONCE, last), state.counters)
+            arrays = (self.buffers.layout(), self.window.layout(), self.calendar.layout(), state.run(), state.changes)
+            end = min(max(found.last, int(at[ticks.PLACE])), last)
+            stopped = run_floor_ticks(found, *arrays, end, self.rules.is_timed, self.rules.n_counted)
+            if stopped == ticks.DONE and int(at[ticks.PLACE]) == last:
+                break
+            if stopped == ticks.LACKS_OUTPUT:
+                state.give_room(4 * int(self.subscribers.layout().k.max(initial=1)))
+                self.calendar.give_room()
+            elif stopped == ticks.LACKS_MESSAGES:
+                found = self._refill_lacking(found)
+        self.index.raised(self.subscribers, self.buffers.threshold, state.take_cut())
+        changes = state.take_changes(self.window, self.tick, self.rules.is_net)
+        n_over = self.window.clear_over()
+        if n_over:
+            self.calendar.clear(n_over)
+            at[ticks.PLACE] -= n_over
+        return changes
+
+    def _refill_lacking(self, found: FoundArrays) -> FoundArrays:
+        """Refill lists in the middle of a run; returns what is found for the messages that are still to come."""
+        lacking = self.state.take_lacking()
+        self.n_refills += len(lacking)
+        n_before = self.buffers.sizes(lacking)
+        self._refill(lacking)
+        self.index.lowered(self.subscribers, self.buffers.threshold, lacking)
+        # What was held is at the front: the search found messages that rank behind it only.
+        place, window = int(self.state.at[ticks.PLACE]), self.window.layout()
+        self.state.tell(self.window.base + place - 1, self.buffers.shown(lacking, n_before, self.window.base), ENTERS)
+        if not found.first <= place < found.last:
+            return NOTHING_FOUND
+        return self.index.find_too(self.subscribers.layout(), window, found, place, lacking)
+
+    # --- parts of it -------------------------------------------------------------------------------------------------
+
+    def _grow(self, n_subscribers: int) -> None:
+        self.buffers.grow(n_subscribers)
+        self.calendar.grow(self.window.n)
+        self.state.grow(self.window.n)
+
+    def _refill(self, numbers: NDArray[np.int32]) -> None:
+        """Fill lists from the window."""
+        for part in np.split(numbers, range(FILLED_AT_ONCE, len(numbers), FILLED_AT_ONCE)):
+            wanted = self.buffers.wanted(part)
+            best = self.window_index.best(self.subscribers, self.window, part, wanted)
+            self.buffers.fill(part, best, wanted, self.window.layout())
+        is_in_order = bool(self.state.at[LAST_LATE] < self.state.at[OLDEST])
+        self.calendar.wait(numbers, self.buffers.layout(), self.window.layout(), is_in_order)
+
+    def _forget(self, numbers: NDArray[np.int32]) -> None:
+        self.index.delete(self.subscribers, numbers)
+        self.buffers.free(numbers)
+
+    def lists(self, numbers: NDArray[np.int32]) -> Lists:
+        return self.buffers.shown(numbers, 0, self.window.base)
+
+    def take_over(self, buffers: Mapping[str, NDArray[Any]], calendar: Mapping[str, NDArray[Any]]) -> None:
+        self.buffers, self.calendar = FloorBuffers(self.buffers.kind, buffers), Ends(calendar)

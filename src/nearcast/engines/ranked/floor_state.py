@@ -1,0 +1,129 @@
+"""Where a run of ticks with lists above a floor stands, and the changes it has told."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearcast.columns.window import MessageWindow
+from nearcast.engines.ranked.tick_state import RankChanges, room_for, without_same
+from nearcast.kernels import ticks
+from nearcast.kernels.floor_layouts import (
+    LAST_LATE,
+    N_POSITIONS,
+    N_TAKEN_BACK,
+    TAKEN_BACK,
+    TICK_START,
+    TOLD_BEFORE,
+    FloorRunArrays,
+)
+from nearcast.kernels.result_buffers import NO_MESSAGE
+
+_FIRST_ROOM = 1024
+
+
+class FloorState:
+    """Arrays that stay from call to call."""
+
+    def __init__(self, span: float) -> None:
+        self.at = np.zeros(N_POSITIONS, np.int64)
+        self.at[[ticks.NEWEST, LAST_LATE]] = NO_MESSAGE
+        self.clock = np.array([-math.inf, span, -math.inf])
+        self.heap, self._due = np.empty(0, np.int64), np.empty(0, np.int64)
+        self._lacking, self._cut = np.empty(_FIRST_ROOM, np.int32), np.empty(_FIRST_ROOM, np.int32)
+        self.counters = np.zeros(2, np.int64)
+        self.changes = room_for(_FIRST_ROOM)
+
+    def grow(self, n_places: int) -> None:
+        if n_places > len(self.heap):
+            n_more = max(n_places, 2 * len(self.heap)) - len(self.heap)
+            self.heap = np.concatenate([self.heap, np.empty(n_more, np.int64)])
+            self._due = np.empty(len(self.heap), np.int64)
+
+    def run(self) -> FloorRunArrays:
+        return FloorRunArrays(self.at, self.clock, self.heap, self._due, self._lacking, self._cut)
+
+    def give_room(self, n_changes: int) -> None:
+        """Room for so many more changes, and for more subscriptions to look after."""
+        self._lacking = _with_room(self._lacking, int(self.at[ticks.N_LACKING]), 1)
+        self._cut = _with_room(self._cut, int(self.at[ticks.N_CUT]), 1)
+        n = int(self.changes.n[0])
+        if n + n_changes > len(self.changes.tick):
+            grown = room_for(2 * n + n_changes)
+            for old, new in zip(self.changes[1:], grown[1:], strict=True):
+                new[:n] = old[:n]
+            grown.n[0] = n
+            self.changes = grown
+
+    def take_lacking(self) -> NDArray[np.int32]:
+        """Who is to be refilled."""
+        taken = self._lacking[: self.at[ticks.N_LACKING]].copy()
+        self.at[ticks.N_LACKING] = 0
+        return taken
+
+    def take_cut(self) -> NDArray[np.int32]:
+        """Whose floor rose."""
+        taken = np.unique(self._cut[: self.at[ticks.N_CUT]])
+        self.at[ticks.N_CUT] = 0
+        return taken
+
+    def tell(self, tick: int, listed: tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.float64]], change: int) -> None:
+        """Tell of messages that all enter, or all leave."""
+        n, n_more = int(self.changes.n[0]), len(listed[0])
+        self.give_room(n_more)
+        own = slice(n, n + n_more)
+        self.changes.tick[own], self.changes.change[own] = tick, change
+        self.changes.subscriber[own], self.changes.number[own], self.changes.score[own] = listed
+        self.changes.n[0] = n + n_more
+
+    def begin_tick(self) -> None:
+        self.at[TICK_START] = self.at[TOLD_BEFORE] + self.changes.n[0]
+
+    def take_changes(self, window: MessageWindow, tick: int, is_net: bool) -> RankChanges:
+        """What was told since the last time, all of it or what is left of it in the end."""
+        n = int(self.changes.n[0])
+        self.changes.n[0] = 0
+        self.at[TOLD_BEFORE] += n
+        told: tuple[NDArray[Any], ...] = tuple(column[:n].copy() for column in self.changes[1:])
+        if self.at[N_TAKEN_BACK]:
+            self.at[N_TAKEN_BACK] = 0
+            is_told = told[3] != TAKEN_BACK
+            told = tuple(column[is_told] for column in told)
+        if is_net:
+            told = _net(told, tick)
+            told = without_same(told, window.id_numbers(told[2]))
+        tick_of, subscriber, number, change, score = told
+        return RankChanges(tick_of, subscriber, window.ids_of(number), change, score)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        return {"at": self.at, "clock": self.clock, "heap": self.heap[: self.at[ticks.N_HEAP]]}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        self.at[:], self.clock[:], self.heap = arrays["at"], arrays["clock"], np.array(arrays["heap"])
+        self._due = np.empty(len(self.heap), np.int64)
+
+
+def _net(told: tuple[NDArray[Any], ...], tick: int) -> tuple[NDArray[Any], ...]:
+    """Of changes one after the other those that do not undo each other, all at one tick.
+
+    A message enters and leaves a list in turn, with the same score, unless the list is of other words or weights by now.
+    """
+    _, subscriber, number, change, score = told
+    order = np.lexsort((score, number, subscriber))
+    is_next = np.ones(len(order), bool)
+    sorted_columns = [column[order] for column in (subscriber, number, score)]
+    is_next[1:] = np.any([column[1:] != column[:-1] for column in sorted_columns], axis=0)
+    first = np.flatnonzero(is_next)
+    total = np.add.reduceat(change[order].astype(np.int64), first) if len(first) else np.empty(0, np.int64)
+    left = np.sort(order[first[total != 0]])
+    sums = np.zeros(len(order), np.int8)
+    sums[order[first]] = total
+    return np.full(len(left), tick, np.int64), subscriber[left], number[left], sums[left], score[left]
+
+
+def _with_room(array: NDArray[Any], n: int, n_more: int) -> NDArray[Any]:
+    return array if n + n_more < len(array) else np.concatenate([array, np.empty(len(array), array.dtype)])

@@ -1,0 +1,284 @@
+"""The index of ranked subscriptions by keyword, by how much messages weigh, and by the cells from which they are reached."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearcast.columns.subscribers import Subscribers
+from nearcast.errors import IndexParameterError
+from nearcast.indexes.base import Parameters
+from nearcast.indexes.impact_grid.layout import (
+    FLOOR,
+    MOST_EDGES,
+    N_COLUMNS,
+    N_LEVELS,
+    N_PARTS,
+    N_WORDS,
+    RECORD,
+    Grid,
+    PartArrays,
+    WordArrays,
+)
+from nearcast.indexes.impact_grid.match import LACKS_ROOM, find_lists, scan_lists
+from nearcast.indexes.impact_grid.parts import Sample, build_part, empty_rows, grid_around, no_part, sample_of
+from nearcast.indexes.impact_grid.ticks import run_found
+from nearcast.indexes.impact_grid.verify import empty_table, score_near, write_records
+from nearcast.indexes.ranked_base import AheadIndex, Ground, Rules, Scene
+from nearcast.kernels.layouts import CANDIDATES, NODES
+from nearcast.kernels.near_bounds import Frame
+from nearcast.kernels.ranked_layouts import NOTHING_FOUND, FoundArrays, SubscriberArrays, WindowArrays
+from nearcast.kernels.simd_near_plain import N_FIGURES
+from nearcast.kernels.ticks import DONE, PLACE
+
+# Messages that are looked for together.
+BATCH = 64
+# The first part has most subscriptions, the second those filed since, up to this share; the last few are in no list at all.
+_SECOND_SHARE, _LEAST_SECOND = 32, 4096
+# Everything is filed anew after so many times as many messages as were in the sample, but not before so many.
+_SAMPLES_LATER, _LEAST_LATER = 8, 20_000
+_NO_FLOOR = math.inf
+_FIRST_ROOM = 1 << 14
+
+
+@dataclass(frozen=True, slots=True)
+class ImpactParameters(Parameters):
+    """`cell_cost`: what it costs to be in a cell, in looks per message; `fresh`: most subscriptions that are in no list."""
+
+    cell_cost: float = 3e-4
+    fresh: int = 64
+
+    def __post_init__(self) -> None:
+        if not 0 < self.cell_cost <= 1:
+            raise IndexParameterError(f"cell_cost={self.cell_cost!r} is not possible; expected a number above 0, at most 1")
+        if not 0 <= self.fresh <= 100_000:
+            raise IndexParameterError(f"fresh={self.fresh!r} is not possible; expected 0 to 100000")
+
+
+class ImpactGrid(AheadIndex):
+    """A subscription is in the lists of those cells from which a message of some weight can reach its floor.
+
+    Lists are written once: who is filed later, or whose floor falls, is looked at by every message until there are enough for a
+    second part, and that until it is a share of the first. Who goes, or whose floor rises, stays listed; the record tells.
+    """
+
+    name = "impact_grid"
+    paper = "none"
+    summary = "lists by keyword, weight of the message and cell, scanned sixteen subscriptions at a time"
+    parameters_class = ImpactParameters
+
+    def __init__(self, parameters: ImpactParameters) -> None:
+        super().__init__(parameters)
+        self._window: WindowArrays | None = None
+        self._clear(Ground(False, 1.0))
+
+    def _clear(self, ground: Ground) -> None:
+        self._ground = ground
+        self._grid, self._frame = grid_around(ground, Subscribers(), None)
+        self._sample = sample_of(None, self._grid, 0)
+        self._record = np.zeros(0)
+        self._floor = np.zeros(0)
+        self._parts = [no_part() for _ in range(N_PARTS)]
+        # Subscriptions of the first part, and of the second; those in no list.
+        self._n_filed, self._second, self._fresh = 0, np.empty(0, np.int32), np.empty(0, np.int32)
+        self._n_seen = 0
+        self._near = np.empty(_FIRST_ROOM, np.int32)
+        self._figures, self._known, self._table = np.zeros(0, np.float32), np.zeros(0, np.int64), empty_table(0)
+        self._items = np.empty((2, 0), np.int64)
+        self._found = NOTHING_FOUND
+
+    # --- subscriptions -----------------------------------------------------------------------------------------------
+
+    def learn(self, subscribers: Subscribers, window: WindowArrays) -> None:
+        self._window = window
+        if self._n_filed and self._n_seen >= max(_LEAST_LATER, _SAMPLES_LATER * self._sample.n):
+            self._file_all(subscribers)
+
+    def build(self, subscribers: Subscribers, threshold: NDArray[np.float64], ground: Ground) -> None:
+        self._clear(ground)
+        self._note(subscribers, threshold, subscribers.alive())
+        self._file_all(subscribers)
+
+    def insert(self, subscribers: Subscribers, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
+        if len(numbers):
+            self._note(subscribers, threshold, numbers)
+            self._file(subscribers, numbers)
+
+    def delete(self, subscribers: Subscribers, numbers: NDArray[np.int32]) -> None:
+        self._record.view(np.int32)[2 * RECORD * numbers.astype(np.int64) + N_WORDS] = 0
+        self._floor[numbers] = _NO_FLOOR
+        self._forget_found()
+
+    def lowered(self, subscribers: Subscribers, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
+        below = numbers[threshold[numbers] < self._floor[numbers]]
+        self.raised(subscribers, threshold, numbers)
+        self._forget_found()
+        if len(below):
+            self._floor[below] = threshold[below]
+            self._file(subscribers, below)
+
+    def raised(self, subscribers: Subscribers, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
+        self._record[RECORD * numbers.astype(np.int64) + FLOOR] = threshold[numbers]
+
+    def _note(self, subscribers: Subscribers, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
+        """Write the records of subscriptions; `_floor` is what they are filed with."""
+        n = subscribers.n
+        if RECORD * n > len(self._record):
+            grown = np.zeros(RECORD * (n + n // 8))
+            grown[: len(self._record)] = self._record
+            self._record = grown
+            self._floor = np.concatenate([self._floor, np.full(n + n // 8 - len(self._floor), _NO_FLOOR)])
+        self._floor[numbers] = threshold[numbers]
+        write_records(self._record, self._record.view(np.int32), subscribers.layout(), threshold, numbers)
+
+    def _file(self, subscribers: Subscribers, numbers: NDArray[np.int32]) -> None:
+        """Into no list, into the second part with others, or everything anew."""
+        assert isinstance(self.parameters, ImpactParameters)
+        self._forget_found()
+        self._fresh = np.unique(np.concatenate([self._fresh, numbers]))
+        if len(self._fresh) <= self.parameters.fresh:
+            return
+        later = np.unique(np.concatenate([self._second, self._fresh]))
+        later = later[subscribers.is_alive(later)]
+        if len(later) > max(_LEAST_SECOND if self._n_filed > 8 * _LEAST_SECOND else 0, self._n_filed // _SECOND_SHARE):
+            self._file_all(subscribers)
+        else:
+            self._second, self._fresh = later, np.empty(0, np.int32)
+            self._parts[1] = self._part_of(subscribers, later, 1)
+
+    def _file_all(self, subscribers: Subscribers) -> None:
+        numbers = subscribers.alive()
+        self._floor[numbers] = self._record[RECORD * numbers.astype(np.int64) + FLOOR]
+        self._grid, self._frame = grid_around(self._ground, subscribers, self._window)
+        self._sample = sample_of(self._window, self._grid, 0)
+        self._second, self._fresh = np.empty(0, np.int32), np.empty(0, np.int32)
+        self._n_filed, self._n_seen = len(numbers), 0
+        self._parts = [self._part_of(subscribers, numbers, 0), no_part()]
+
+    def _part_of(self, subscribers: Subscribers, numbers: NDArray[np.int32], part: int) -> PartArrays:
+        assert isinstance(self.parameters, ImpactParameters)
+        row, edge = self._sample.words
+        n_known, n_keywords = len(row) // N_COLUMNS, int(subscribers.layout().keyword.max(initial=-1)) + 1
+        if n_keywords > n_known:
+            row = np.concatenate([row, empty_rows(n_known, n_keywords + n_keywords // 8)])
+            self._sample = self._sample._replace(words=WordArrays(row, edge))
+        return build_part(
+            self._sample, self._grid, self._frame, subscribers, self._floor, numbers, part, self.parameters.cell_cost
+        )
+
+    # --- messages ----------------------------------------------------------------------------------------------------
+
+    def find(
+        self, subscribers: SubscriberArrays, window: WindowArrays, first: int, last: int, counters: NDArray[np.int64]
+    ) -> FoundArrays:
+        n_messages = last - first
+        n_words = np.diff(window.keyword_start[first : last + 1])
+        most, n_all = int(n_words.max(initial=0)), int(n_words.sum())
+        start = np.zeros(n_messages + 1, np.int64)
+        self._n_seen += n_messages
+        if not self._n_filed + len(self._fresh):
+            return FoundArrays(first, last, start, np.empty(0, np.int32), np.empty(0))
+        words, parts = self._sample.words, (self._parts[0], self._parts[1])
+        n_items = n_all * N_PARTS * (MOST_EDGES + 1) * N_LEVELS
+        if n_items > self._items.shape[1]:
+            self._items = np.empty((2, n_items + n_items // 2), np.int64)
+        item, owner = self._items
+        item_start, near_start = np.empty((2, n_messages + 1), np.int64)
+        find_lists(words, parts, self._grid, window, first, last, item, owner, item_start)
+        if most * N_FIGURES > len(self._figures):
+            self._figures, self._known = np.zeros(most * N_FIGURES, np.float32), np.zeros(2 * most, np.int64)
+        scanned = ((item, owner, item_start), self._figures, self._known, self._record)
+        while True:
+            n_lists = scan_lists(words, parts, self._grid, self._frame, window, first, last, *scanned, self._near, near_start)
+            if n_lists != LACKS_ROOM:
+                break
+            self._near = np.empty(2 * len(self._near), np.int32)
+        n_near = int(near_start[-1]) + n_messages * len(self._fresh)
+        counters[NODES] += n_lists
+        counters[CANDIDATES] += n_near
+        found = FoundArrays(first, last, start, np.empty(n_near, np.int32), np.empty(n_near))
+        return self._scored(subscribers, window, near_start, self._fresh, found)
+
+    def find_too(
+        self, subscribers: SubscriberArrays, window: WindowArrays, found: FoundArrays, place: int, numbers: NDArray[np.int32]
+    ) -> FoundArrays:
+        n = found.last - place
+        n_near = n * len(numbers)
+        room = FoundArrays(place, found.last, np.zeros(n + 1, np.int64), np.empty(n_near, np.int32), np.empty(n_near))
+        more = self._scored(subscribers, window, np.zeros(n + 1, np.int64), numbers, room)
+        start = found.start[place - found.first :]
+        behind = np.repeat(start[1:], np.diff(more.start))
+        subscriber, score = (
+            np.insert(all_of, behind, some) for all_of, some in ((found.subscriber, more.subscriber), (found.score, more.score))
+        )
+        return FoundArrays(place, found.last, start + more.start, subscriber, score)
+
+    def _scored(
+        self,
+        subscribers: SubscriberArrays,
+        window: WindowArrays,
+        near_start: NDArray[np.int64],
+        everywhere: NDArray[np.int32],
+        room: FoundArrays,
+    ) -> FoundArrays:
+        """Those near to each message, and those looked at everywhere, whose floors it reaches."""
+        most = int(np.diff(window.keyword_start[room.first : room.last + 1]).max(initial=0))
+        if 2 * most > len(self._table[0]):
+            self._table = empty_table(most)
+        records = (self._record, self._record.view(np.int32))
+        looked_at = (window, self._near, near_start, everywhere, self._table, np.empty(max(1, most)))
+        n = int(score_near(self._ground, *records, subscribers, *looked_at, room))
+        return room._replace(subscriber=room.subscriber[:n], score=room.score[:n])
+
+    def run_ticks(self, scene: Scene, last: int, rules: Rules) -> int:
+        while True:
+            place = int(scene.run.at[PLACE])
+            if not self._found.first <= place < self._found.last and place < last:
+                batch_end = min(place + BATCH, last)
+                self._found = self.find(scene.subscribers, scene.window, place, batch_end, scene.run.counters)
+            batch_end = max(place, min(self._found.last, last))
+            stopped = int(run_found(self._found, *scene, batch_end, rules))
+            if stopped != DONE or batch_end == last:
+                if stopped == DONE:
+                    self._forget_found()
+                return stopped
+
+    def _forget_found(self) -> None:
+        """What was found is not all any more, or places are others."""
+        self._found = NOTHING_FOUND
+
+    # --- insight and disk --------------------------------------------------------------------------------------------
+
+    def explain(self, subscribers: Subscribers, number: int) -> list[str]:
+        where = "in no list yet, looked at by every message" if number in self._fresh else "in the first part"
+        where = "in the second part" if number in self._second else where
+        return [f"{where}, with floor {self._floor[number]:.6g}"]
+
+    def stats(self) -> dict[str, int | float]:
+        first = self._parts[0]
+        sizes = {"cells": int(np.count_nonzero(first.slot[::2])), "buckets": len(first.bucket) // 2}
+        sizes |= {"filed": self._n_filed, "filed_later": len(self._second), "fresh": len(self._fresh)}
+        return {**super().stats(), **sizes}
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        own = {f"{name}{at}": array for at, part in enumerate(self._parts) for name, array in part._asdict().items()}
+        own |= {**self._sample.words._asdict(), "mass": self._sample.mass}
+        own |= {"record": self._record, "floor": self._floor, "second": self._second, "fresh": self._fresh}
+        counts = np.array([self._sample.n, self._n_filed, self._n_seen], np.int64)
+        return {**own, "counts": counts, "grid": np.array(self._grid, float), "frame": np.array(self._frame, float)}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]], ground: Ground) -> None:
+        self._clear(ground)
+        # Parts and the mass are never written to, records and rows of words are.
+        self._parts = [PartArrays(*(arrays[f"{name}{at}"] for name in PartArrays._fields)) for at in range(N_PARTS)]
+        n_sample, self._n_filed, self._n_seen = arrays["counts"].tolist()
+        self._sample = Sample(WordArrays(arrays["row"].copy(), arrays["edge"]), arrays["mass"], n_sample)
+        self._record, self._floor = arrays["record"].copy(), arrays["floor"].copy()
+        self._second, self._fresh = arrays["second"], arrays["fresh"]
+        self._grid = Grid(bool(arrays["grid"][0]), *arrays["grid"][1:].tolist())
+        self._frame = Frame(bool(arrays["frame"][0]), *arrays["frame"][1:].tolist())

@@ -1,0 +1,216 @@
+"""Find the subscriptions whose floors some messages reach: which lists to look at, a look at each, then the scores.
+
+Each step is done for all messages before the next: what the next one reads is on its way from memory meanwhile.
+"""
+
+from __future__ import annotations
+
+import math
+
+from nearcast.indexes.impact_grid.build import cell_key, home_of
+from nearcast.indexes.impact_grid.circles import finest_x, finest_y
+from nearcast.indexes.impact_grid.layout import (
+    EDGES,
+    FIRST_BUCKET,
+    FREQUENCY,
+    LINE_BITS,
+    MOST_LINES,
+    N_COLUMNS,
+    N_MORE,
+    N_SIMPLE,
+    PER_LINE,
+    RECORD,
+)
+from nearcast.indexes.impact_grid.words import LAST_SLOT, first_edge, heaviness_of, n_edges, shared_slot, slot_in
+from nearcast.kernels.compile import inline_kernel, kernel, lent
+from nearcast.kernels.near_bounds import coordinates
+from nearcast.kernels.simd import append_lanes, prefetch
+from nearcast.kernels.simd_near import near_lanes, near_lanes_of_more
+from nearcast.kernels.simd_near_plain import FULL, LOSS, MOST, N_FIGURES, N_SLOTS, OWN, TABLE, X, Y, Z
+from nearcast.kernels.simd_plain import LANES
+
+LACKS_ROOM = -1
+# Of a list so many lines are asked for ahead of their use, and so many lists.
+_MOST_ASKED, _LISTS_AHEAD = 24, 6
+# Less than the least that rounding in 32 bits takes from a square.
+_ROUNDED_DOWN = 1.0 - 2e-5
+
+
+@kernel
+def find_lists(words, parts, grid, window, first, last, item, owner, item_start):
+    """Write the lists that each message is to be looked for in, 0 for none, and for which of its words; returns how many."""
+    words, window, parts = lent(words), lent(window), lent(parts)
+    row, edge, keyword = words.row, words.edge, window.keyword
+    n_known = row.size // N_COLUMNS
+    begin, end = window.keyword_start[first], window.keyword_start[last]
+    for at in range(begin, end):
+        if keyword[at] < n_known:
+            prefetch(row, int(keyword[at]) * N_COLUMNS)
+    for at in range(begin, end):
+        if keyword[at] < n_known:
+            of = int(keyword[at]) * N_COLUMNS
+            ask_for_buckets(parts[0].bucket, row[of + FIRST_BUCKET])
+            ask_for_buckets(parts[1].bucket, row[of + FIRST_BUCKET + 1])
+            prefetch(edge, first_edge(int(row[of + EDGES])))
+    n = 0
+    for place in range(first, last):
+        item_start[place - first] = n
+        column, line = finest_x(grid, window.x[place]), finest_y(grid, window.y[place])
+        heavy = heaviness_of(window, place)
+        for at in range(window.keyword_start[place], window.keyword_start[place + 1]):
+            if keyword[at] >= n_known:
+                continue
+            of = int(keyword[at]) * N_COLUMNS
+            packed = int(row[of + EDGES])
+            n_below = 0
+            while n_below < n_edges(packed) and edge[first_edge(packed) + n_below] <= heavy:
+                n_below += 1
+            n = gather_lists(parts[0], int(row[of + FIRST_BUCKET]), n_below, column, line, at, item, owner, n)
+            # The keys of the second part are told apart by their sign; see `resolve`.
+            n = gather_lists(parts[1], int(row[of + FIRST_BUCKET + 1]), n_below, column, line, -1 - at, item, owner, n)
+    item_start[last - first] = n
+    resolve(parts[0].slot, parts[1].slot, parts[0].entry, parts[1].entry, item, owner, n)
+    return n
+
+
+@inline_kernel
+def ask_for_buckets(bucket, first_bucket):
+    if first_bucket != -1:
+        prefetch(bucket, 2 * (first_bucket if first_bucket >= 0 else -2 - first_bucket))
+
+
+@inline_kernel
+def gather_lists(part, first_bucket, n_below, column, line, of, item, owner, n):
+    """Write the lists for everywhere, and -1 - the key of each cell; returns how many there are now."""
+    if first_bucket == -1:
+        return n
+    bucket, slot = part.bucket, part.slot
+    begin = first_bucket
+    if first_bucket < 0:
+        begin, n_below = -2 - first_bucket, 0
+    for b in range(begin, begin + n_below + 1):
+        if bucket[2 * b] != 0:
+            item[n], owner[n] = bucket[2 * b], of
+            ask_for_list(part.entry, bucket[2 * b], 2)
+            n += 1
+        levels = bucket[2 * b + 1] >> 1
+        level = 1
+        while levels != 0:
+            if levels & 1:
+                key = cell_key(b, level, column, line)
+                item[n], owner[n] = -1 - key, of
+                prefetch(slot, 2 * home_of(key, slot.size // 2))
+                n += 1
+            levels >>= 1
+            level += 1
+    return n
+
+
+@inline_kernel
+def ask_for_list(entry, listed, most):
+    begin = listed >> LINE_BITS
+    for line in range(min(listed & MOST_LINES, most)):
+        prefetch(entry, begin + PER_LINE * line)
+
+
+@inline_kernel
+def resolve(slot0, slot1, entry0, entry1, item, owner, n):
+    """Put lists in the place of keys, 0 where a cell has none."""
+    for i in range(n):
+        if item[i] < 0:
+            key = -1 - item[i]
+            if owner[i] >= 0:
+                item[i] = list_of(slot0, key)
+                ask_for_list(entry0, item[i], 1)
+            else:
+                item[i] = list_of(slot1, key)
+                ask_for_list(entry1, item[i], 1)
+
+
+@inline_kernel
+def list_of(slot, key):
+    last = slot.size // 2 - 1
+    at = home_of(key, last + 1)
+    while slot[2 * at] != key + 1:
+        if slot[2 * at] == 0:
+            return 0
+        at = (at + 1) & last
+    return slot[2 * at + 1]
+
+
+@kernel
+def scan_lists(words, parts, grid, frame, window, first, last, lists, figures, known, record, near, near_start):
+    """Write the subscriptions that each message may reach; returns how many lists there were, or LACKS_ROOM."""
+    words, window, parts = lent(words), lent(window), lent(parts)
+    item, owner, item_start = lent(lists)
+    entry0, entry1 = parts[0].entry, parts[1].entry
+    n, n_lists = 0, 0
+    n_items = item_start[last - first]
+    for place in range(first, last):
+        near_start[place - first] = n
+        describe(words, grid, frame, window, place, figures, known)
+        begin = window.keyword_start[place]
+        for i in range(item_start[place - first], item_start[place - first + 1]):
+            ahead = i + _LISTS_AHEAD
+            if ahead < n_items:
+                ask_for_list(entry0 if owner[ahead] >= 0 else entry1, item[ahead], _MOST_ASKED)
+            if item[i] == 0:
+                continue
+            n_lists += 1
+            at = item[i] >> LINE_BITS
+            entry, own = entry0, owner[i]
+            if own < 0:
+                entry, own = entry1, -1 - own
+            n_simple, n_more = int(entry[at]), int(entry[at + 1])
+            if n + n_simple + n_more + LANES > near.size:
+                return LACKS_ROOM
+            before = n
+            n = scan_one(entry, at + 2, n_simple, n_more, figures, (own - begin) * N_FIGURES, near, n)
+            for j in range(before, n):
+                prefetch(record, int(near[j]) * RECORD)
+    near_start[last - first] = n
+    return n_lists
+
+
+@inline_kernel
+def scan_one(entry, at, n_simple, n_more, figures, of, near, n):
+    for i in range(0, n_simple, LANES):
+        lanes = near_lanes(entry, at + i, n_simple, min(LANES, n_simple - i), figures, of)
+        if lanes != 0:
+            n = append_lanes(entry, at + i + (N_SIMPLE - 1) * n_simple, lanes, near, n)
+    at += N_SIMPLE * n_simple
+    for i in range(0, n_more, LANES):
+        lanes = near_lanes_of_more(entry, at + i, n_more, min(LANES, n_more - i), figures, of)
+        if lanes != 0:
+            n = append_lanes(entry, at + i + (N_MORE - 1) * n_more, lanes, near, n)
+    return n
+
+
+@inline_kernel
+def describe(words, grid, frame, window, place, figures, known):
+    """Write the figures of a message, once for each of its words; `known` is scratch for frequencies and slots."""
+    row, keyword, value, n_times = words.row, window.keyword, window.value, window.n_times
+    n_known = row.size // N_COLUMNS
+    begin, length = window.keyword_start[place], window.length[place]
+    n_words = window.keyword_start[place + 1] - begin
+    a, b, c = coordinates(frame, window.x[place], window.y[place])
+    a, b, c = (a - grid.low) / grid.step, (b - grid.low) / grid.step, (c - grid.low) / grid.step
+    loss, most = (grid.loss / FULL) ** 2 * _ROUNDED_DOWN, 1.0 / FULL**2 * _ROUNDED_DOWN
+    for i in range(n_words):
+        of, own = i * N_FIGURES, int(keyword[begin + i])
+        figures[of + X], figures[of + Y], figures[of + Z] = a, b, c
+        figures[of + LOSS], figures[of + MOST] = loss, most
+        figures[of + OWN] = math.sqrt(value[begin + i] * n_times[begin + i]) / length / FULL
+        for slot in range(of + TABLE, of + TABLE + N_SLOTS - 1):
+            figures[slot] = 0.0
+        figures[of + TABLE + LAST_SLOT] = 1.0 / FULL
+        known[2 * i], known[2 * i + 1] = 0, shared_slot(own)
+        if own < n_known:
+            known[2 * i] = row[own * N_COLUMNS + FREQUENCY]
+            known[2 * i + 1] = slot_in(int(row[own * N_COLUMNS + EDGES]))
+    for i in range(n_words):
+        for j in range(i):
+            # Words come by number: of equal frequency the lower one is the rarer.
+            rare, frequent = (j, i) if known[2 * j] <= known[2 * i] else (i, j)
+            to, worth = rare * N_FIGURES + TABLE + known[2 * frequent + 1], figures[frequent * N_FIGURES + OWN]
+            figures[to] = max(figures[to], worth)

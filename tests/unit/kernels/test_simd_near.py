@@ -1,0 +1,47 @@
+"""Sixteen entries at once give what the plain twin gives, and never miss a subscription that is reached."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nearcast.kernels import simd_near, simd_near_plain
+from nearcast.kernels.compile import kernel
+from nearcast.kernels.simd_near_plain import LOSS, MOST, N_FIGURES, OWN, TABLE
+
+
+@kernel
+def _near_lanes(entry, at, stride, n, figures, first):  # type: ignore[no-untyped-def]
+    return simd_near.near_lanes(entry, at, stride, n, figures, first)
+
+
+@kernel
+def _near_lanes_of_more(entry, at, stride, n, figures, first):  # type: ignore[no-untyped-def]
+    return simd_near.near_lanes_of_more(entry, at, stride, n, figures, first)
+
+
+@pytest.mark.parametrize("n", [1, 7, 16])
+def test_lanes_are_those_of_the_twin(n: int) -> None:
+    check_near(n)
+
+
+def check_near(n: int) -> None:
+    """Compare the operations of this level with their twins on `n` entries."""
+    rng = np.random.default_rng(n)
+    n_reached = 0
+    for _ in range(60):
+        entry = rng.integers(-(1 << 31), 1 << 31, 8 * n + 32).astype(np.int32)
+        figures = np.zeros(2 * N_FIGURES, np.float32)
+        first = N_FIGURES
+        figures[first : first + 3] = rng.uniform(0, 65535, 3)
+        figures[first + OWN] = rng.random() / 65535
+        figures[first + LOSS], figures[first + MOST] = (rng.random() * 2e-5 / 65535) ** 2, (1 / 65535) ** 2
+        figures[first + TABLE :] = rng.random(N_FIGURES - TABLE) / 65535
+        for fast, plain in (
+            (_near_lanes, simd_near_plain.near_lanes),
+            (_near_lanes_of_more, simd_near_plain.near_lanes_of_more),
+        ):
+            lanes = fast(entry, 3, n, n, figures, first)
+            assert lanes == plain(entry, 3, n, n, figures, first)
+            n_reached += bin(lanes).count("1")
+    assert 0 < n_reached < 2 * 60 * n
