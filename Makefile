@@ -87,7 +87,7 @@ test-bounds: $(VENV)/.ready-dev ## kernels and indexes compiled with bounds chec
 	@NUMBA_BOUNDSCHECK=1 $(IN_MEMORY) $(PYTEST) $(if $(T),$(T),tests/unit/kernels tests/unit/columns tests/unit/indexes tests/unit/engines tests/conformance)
 
 .PHONY: soak
-soak: soak-conformance soak-pipeline soak-bench ## the large counts: thousands of random worlds, every bench plan (long)
+soak: soak-conformance soak-pipeline soak-service soak-bench ## the large counts: thousands of random worlds, every bench plan (long)
 
 .PHONY: soak-conformance
 soak-conformance: $(VENV)/.ready-dev ## every index through thousands of random worlds and long histories; T="-k name" for some
@@ -96,6 +96,10 @@ soak-conformance: $(VENV)/.ready-dev ## every index through thousands of random 
 .PHONY: soak-pipeline
 soak-pipeline: $(VENV)/.ready-dev ## every way to share out work, twenty kills, clusters
 	@NEARCAST_SOAK=1 $(PYTEST) tests/pipeline $(T)
+
+.PHONY: soak-service
+soak-service: $(VENV)/.ready-dev ## the server: fifty kills on each store, fifty thousand recorded operations, requests from the document
+	@NEARCAST_SOAK=1 $(PYTEST) tests/service $(T)
 
 .PHONY: soak-bench
 soak-bench: $(VENV)/.ready-dev ## every bench plan at its smallest size

@@ -25,5 +25,5 @@ def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallSer
 def api(shared_server: SmallServer) -> Iterator[httpx.Client]:
     """With a key of all roles."""
     headers = {"authorization": f"Bearer {shared_server.key}"}
-    with httpx.Client(base_url=shared_server.url, headers=headers, timeout=30) as client:
+    with httpx.Client(base_url=shared_server.url, headers=headers, timeout=120) as client:
         yield client

@@ -34,6 +34,8 @@ from nearcast.service.wire import (
 )
 from nearcast.testing.small_servers import SmallServer
 
+pytestmark = pytest.mark.xdist_group("service")
+
 HERE = (13.4, 52.5)
 SQUARE = {"type": "Polygon", "coordinates": [[[13, 52], [14, 52], [14, 53], [13, 53], [13, 52]]]}
 
@@ -178,6 +180,8 @@ def test_webhooks_are_made_used_and_looked_after(client: Client) -> None:
         assert [one.id for one in client.webhooks()] == [made.id]
         client.delete_webhook(made.id)
         assert client.webhooks() == []
+    with pytest.raises(ApiError, match="no webhook 'gone' of 'cleo'"):
+        client.subscribe(["lime"], delivery=DeliveryOptions(webhook="gone"))
     with pytest.raises(ApiError, match="not a public address"):
         client.make_webhook("https://10.0.0.1/")
 

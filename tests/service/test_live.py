@@ -32,6 +32,8 @@ from nearcast.storage.store import open_store
 from nearcast.testing.budget import Budget
 from nearcast.testing.small_servers import SmallServer, small_server
 
+pytestmark = pytest.mark.xdist_group("service")
+
 HERE = PointShape([1.0, 2.0])
 
 
@@ -107,6 +109,19 @@ def test_many_events_share_a_frame(server: SmallServer, client: Client) -> None:
     assert n_frames <= 40
 
 
+def test_what_is_pushed_is_counted(server: SmallServer, client: Client) -> None:
+    client.subscribe(["oil"], id="oil")
+    before = server.figure("nearcast_live_events_total")
+    with live_socket(server, "?subscriptions=oil") as stream:
+        stream.recv()
+        assert server.figure("nearcast_live_connections") >= 1
+        client.publish_many(messages("oil", 7))
+        n_events = 0
+        while n_events < 7:
+            n_events += len(json.loads(stream.recv())["events"])
+        wait_until(lambda: server.figure("nearcast_live_events_total") >= before + 7)
+
+
 def test_subscriptions_made_later_are_heard_too(server: SmallServer) -> None:
     key = server.make_key("late", "subscriber", "publisher", tenant="live")
     with Client(server.url, key) as client, live_socket(server, key=key) as stream:
@@ -143,6 +158,15 @@ def test_a_listener_loses_nothing_and_gets_nothing_twice_while_the_server_is_kil
         hearing.join(60)
         assert texts(got) == [f"pine {number}" for number in range(n_rounds * n_each)]
         assert len({event.id for event in got}) == len(got)
+        # A server that is told to stop ends its streams, and does not wait for them.
+        headers = {"authorization": f"Bearer {server.key}"}
+        with httpx.stream("GET", f"{server.url}/v1/live/events", headers=headers, timeout=20) as answer:
+            lines = answer.iter_lines()
+            assert next(lines).startswith("retry")
+            stopping = threading.Thread(target=server.stop)
+            stopping.start()
+            assert "data" not in "".join(lines)
+            stopping.join()
 
 
 def test_acknowledged_events_are_not_read_again(server: SmallServer) -> None:

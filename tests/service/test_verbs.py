@@ -14,6 +14,8 @@ from nearcast.cli.main import app
 from nearcast.load.figures import Figures, percentile
 from nearcast.testing.small_servers import SmallServer
 
+pytestmark = pytest.mark.xdist_group("service")
+
 
 @pytest.fixture(scope="module")
 def server(shared_server: SmallServer) -> SmallServer:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 _VECTORS = ("avx2", "avx512f")
 _OPTIONAL = {
     "pyspark": "the pipeline; pip install 'nearcast[spark]'",
+    "litestar": "the service; pip install 'nearcast[service]'",
     "matplotlib": "plots of the bench; pip install 'nearcast[bench]'",
     "wordfreq": "real word frequencies in workloads; pip install 'nearcast[bench]'",
     "PyStemmer": "stemming; pip install 'nearcast[stemming]'",

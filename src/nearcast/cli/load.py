@@ -62,7 +62,7 @@ def load(
             found.append(await measuring.publish_singly(target, singles, connections, bar("single messages", single)))
         if listeners and live:
             messages = preparing.messages_of(source, live, seed + 2, (measuring.LIVE_WORD,))
-            bodies, sizes = preparing.bulk_bodies(messages, 20)
+            bodies, sizes = preparing.bulk_bodies(messages, 100)
             found.append(await measuring.fan_out(target, listeners, bodies, sizes, bar("live messages", live)))
         return found
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from nearcast.errors import NearcastError
 from nearcast.load.posting import Target
+from nearcast.service.open_files import allow_many_files
 
 # Every event has it once, and no text of a message can contain it unescaped.
 _MARK = b'"specversion":"1.0"'
@@ -112,6 +113,7 @@ class Listener(asyncio.Protocol):
 
 async def open_listeners(target: Target, paths: list[str], tally: Tally, at_once: int = 50) -> list[Listener]:
     """One connection for each path, some at a time; returns when all streams have begun."""
+    allow_many_files()
     loop, gate = asyncio.get_running_loop(), asyncio.Semaphore(at_once)
 
     async def open_one(path: str) -> Listener:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterable
 
 import numpy as np
@@ -17,12 +18,14 @@ class Audiences:
 
     def __init__(self) -> None:
         self._region: dict[int, Region] = {}
+        self._ends: list[tuple[float, int]] = []
         self._is_inside: dict[int, dict[int, bool]] = {}
         self.middle: dict[int, Point | None] = {}
         """Where each moving subscriber is; None: everywhere, and so in no audience."""
 
-    def add(self, message: int, region: Region) -> None:
+    def add(self, message: int, region: Region, expires: float) -> None:
         self._region[message] = region
+        heapq.heappush(self._ends, (expires, message))
 
     def filtered(self, told: Told) -> Told:
         """What of the changes is told: nothing of messages whose audience the subscriber is not in."""
@@ -59,10 +62,10 @@ class Audiences:
     def hides(self, subscription: int, message: int) -> bool:
         return not self._is_inside.get(subscription, {}).get(message, True)
 
-    def forget(self, messages: Iterable[int]) -> None:
-        """Messages that have expired."""
-        for message in messages:
-            self._region.pop(message, None)
+    def forget_expired(self, now: float) -> None:
+        """Messages that live no more, once everyone has been told."""
+        while self._ends and self._ends[0][0] <= now:
+            self._region.pop(heapq.heappop(self._ends)[1], None)
 
     def forget_subscription(self, subscription: int) -> None:
         self._is_inside.pop(subscription, None)

@@ -92,6 +92,7 @@ class Broker:
         await self.beside(self._writer.start)
         self.metrics.watch("nearcast_pending", "Messages and changes that wait for the writer", lambda: self._writer.n_pending)
         self.metrics.watch("nearcast_open_inboxes", "Inboxes that somebody reads", lambda: self._inboxes.n_open)
+        self.metrics.watch("nearcast_store_bytes", "Bytes of the store", self.store.database.n_bytes)
         self.metrics.watch("nearcast_sequence", "The newest cursor", lambda: self.latest)
         self.is_ready = True
 
@@ -114,6 +115,11 @@ class Broker:
         await self.beside(self._writer.stop)
         self._threads.shutdown()
         self.store.close()
+
+    def end_streams(self) -> None:
+        """Let whoever reads live go: the server is told to stop. From any thread, also before `start` is done."""
+        if self.is_ready:
+            self._loop.call_soon_threadsafe(self._inboxes.close_all)
 
     @property
     def failure(self) -> str | None:

@@ -43,6 +43,8 @@ class Engines:
         self.presences = Presences()
         self.has_moving = False
         """Whether messages are handed to the moving matcher; from the first moving subscription on."""
+        self.n_living = 0
+        """Messages that moving subscriptions see, as of the last batch; to be asked without waiting for the engine."""
         self._ranked_window = ranked_window
 
     # --- subscriptions -----------------------------------------------------------------------------------------------
@@ -101,7 +103,7 @@ class Engines:
         self.has_moving = True
         for one, sequence in zip(posted, sequences, strict=True):
             if one.audience is not None:
-                self.audiences.add(sequence, one.audience)
+                self.audiences.add(sequence, one.audience, one.expires)
         if posted:
             self.moving.publish_table(_living_table(posted, np.array(sequences, np.int64), now))
 
@@ -141,10 +143,11 @@ class Engines:
         """Messages come to moving subscribers; what has expired leaves."""
         for row, one in enumerate(posted):
             if one.audience is not None:
-                self.audiences.add(first + row, one.audience)
+                self.audiences.add(first + row, one.audience, one.expires)
         table = _living_table(posted, np.arange(first, first + len(posted), dtype=np.int64), now)
         told = told_by_moving(self.moving.publish_table(table))
         _check_report(self.moving.report)
+        self._count_living()
         return self.audiences.filtered(told)
 
     def rank(self, posted: Sequence[Posted], first: int) -> Told:
@@ -180,9 +183,13 @@ class Engines:
     def advance(self, now: float) -> Told:
         """Time goes on: messages expire."""
         told = told_by_moving(self.moving.advance_table(now))
+        self._count_living()
         filtered = self.audiences.filtered(told)
-        self.audiences.forget(np.unique(told.message).tolist())
+        self.audiences.forget_expired(now)
         return filtered
+
+    def _count_living(self) -> None:
+        self.n_living = int(self.moving.stats()["messages"])
 
     # --- insight -----------------------------------------------------------------------------------------------------
 
@@ -191,9 +198,9 @@ class Engines:
         found = sorted(int(message) for message in self.moving.current(number))
         return [message for message in found if not self.audiences.hides(number, message)]
 
-    def stats(self) -> dict[str, dict[str, int | float | str]]:
-        told = {"boolean": self.matcher.stats(), "moving": self.moving.stats()}
-        return told | {f"ranked.{tenant}": ranker.stats() for tenant, ranker in self.rankers.items()}
+    def stats(self) -> dict[str, dict[str, float | str]]:
+        told: dict[str, dict[str, float | str]] = {"boolean": {**self.matcher.stats()}, "moving": {**self.moving.stats()}}
+        return told | {f"ranked.{tenant}": {**ranker.stats()} for tenant, ranker in self.rankers.items()}
 
     def save(self, folder: Path) -> None:
         """A snapshot of the matcher; the others are loaded from the log."""

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import msgspec
 
 from nearcast.model.analysis import DEFAULT_ANALYSIS
 from nearcast.model.normalise import fold
-from nearcast.model.spaces import Space
+from nearcast.model.spaces import EARTH_RADIUS_M
 from nearcast.model.subscription import Subscription
 from nearcast.service.shapes import Point, middle_of
 from nearcast.service.standing import moment, subscription_out
 from nearcast.service.wire import PlaceShape, PointShape
 from nearcast.storage.batch import SubscriptionRow
-from nearcast.storage.pages import ENDED, RANKED_IN, RANKED_OUT
+from nearcast.storage.pages import ENDED, ENTERED, LEFT, MATCHED, RANKED_IN, RANKED_OUT
 
 TYPES = (
     "io.nearcast.match",
@@ -26,7 +27,30 @@ TYPES = (
     "io.nearcast.dwelled",
 )
 """By the kinds of `storage.pages`."""
+_PLAIN = frozenset({MATCHED, ENTERED, LEFT})
+_HEAD = b'{"specversion":"1.0","id":"%d%b%b","sequence":"%d%b'
+_PLAIN_EVENT = b'%b,"message":%b,"distance":%.1f%b%b'
 _encode = msgspec.json.Encoder().encode
+
+
+class Spot(NamedTuple):
+    """A place with what distances from it need, worked out once."""
+
+    x: float
+    latitude: float
+    cosine: float
+
+    def metres_to(self, other: Spot) -> float:
+        """Plain form: `Space.LONLAT.distance`."""
+        half_lat = math.sin((other.latitude - self.latitude) * 0.5)
+        half_lon = math.sin((other.x - self.x) * 0.5)
+        chord = half_lat * half_lat + self.cosine * other.cosine * half_lon * half_lon
+        return 2.0 * EARTH_RADIUS_M * math.asin(math.sqrt(min(1.0, chord)))
+
+
+def spot_of(point: Point) -> Spot:
+    latitude = math.radians(point[1])
+    return Spot(math.radians(point[0]), latitude, math.cos(latitude))
 
 
 class Subject(NamedTuple):
@@ -35,10 +59,13 @@ class Subject(NamedTuple):
     number: int
     id: str
     expires: float | None
-    middle: Point | None
+    middle: Spot | None
     keywords: frozenset[str] | None
     """Words to look for in each message; None: all `keywords_text`, always."""
-    head: bytes
+    heads: tuple[bytes, ...]
+    """By kind: what is between the sequence and the time."""
+    data: bytes
+    """What is between the second sequence and the message."""
     keywords_text: bytes
     tail: bytes
 
@@ -56,8 +83,14 @@ def subject_of(row: SubscriptionRow) -> Subject:
     elif kept.keywords:
         keywords_text = b',"keywords":' + _encode(kept.keywords)
     middle = middle_of(kept.region) if kept.location is None else (kept.location.coordinates[0], kept.location.coordinates[1])
-    source = f'","source":"/tenants/{row.tenant}","type":"'.encode()
-    return Subject(row.number, kept.id, row.expires, middle, words, source, keywords_text, tail + b"}}")
+    if kept.kind == "moving":
+        # It is elsewhere now than when the event happened, and an event says the same whenever it is read.
+        middle = None
+    start, end = f'-{row.number}","source":"/tenants/{row.tenant}","type":"', f'","subject":"{kept.id}","time":"'
+    heads = tuple(f"{start}{kind}{end}".encode() for kind in TYPES)
+    data = f'","datacontenttype":"application/json","data":{{"subscription":"{kept.id}"'.encode()
+    spot = None if middle is None else spot_of(middle)
+    return Subject(row.number, kept.id, row.expires, spot, words, heads, data, keywords_text, tail + b"}}")
 
 
 class MessageFacts(NamedTuple):
@@ -65,8 +98,8 @@ class MessageFacts(NamedTuple):
 
     id: str
     text: bytes
-    place: Point
-    words: frozenset[str] | None
+    place: Spot
+    words: frozenset[str]
 
 
 class _Place(msgspec.Struct):
@@ -89,7 +122,7 @@ def message_facts(text: bytes) -> MessageFacts:
     words = [fold(word) for word in held.keywords]
     if held.text is not None:
         words += DEFAULT_ANALYSIS.words(held.text)
-    return MessageFacts(held.id, text, place, frozenset(words))
+    return MessageFacts(held.id, text, spot_of(place), frozenset(words))
 
 
 class Happening(NamedTuple):
@@ -105,21 +138,20 @@ class Happening(NamedTuple):
 
 def event_text(subject: Subject, happening: Happening, message: MessageFacts | None) -> bytes:
     """The JSON of a `wire.Event`."""
-    sequence, kind = b"%d" % happening.sequence, happening.kind
-    id = subject.id.encode()
-    parts = [
-        b'{"specversion":"1.0","id":"', sequence, b"-%d" % subject.number, subject.head, TYPES[kind].encode(),
-        b'","subject":"', id, b'","time":"', happening.time_text, b'","sequence":"', sequence,
-        b'","datacontenttype":"application/json","data":{"subscription":"', id, b'"',
-    ]  # fmt: skip
+    sequence, kind = happening.sequence, happening.kind
+    head = _HEAD % (sequence, subject.heads[kind], happening.time_text, sequence, subject.data)
+    if message is not None and subject.keywords is None and subject.middle is not None and kind in _PLAIN:
+        # Plain form: the one below. Most events are such, and a live stream makes one for each delivery.
+        metres = subject.middle.metres_to(message.place)
+        return _PLAIN_EVENT % (head, message.text, metres, subject.keywords_text, subject.tail)
+    parts = [head]
     if message is not None:
         parts += (b',"message":', message.text)
         if subject.middle is not None:
-            metres = Space.LONLAT.distance(*subject.middle, *message.place)
-            parts.append(b',"distance":%.1f' % metres)
+            parts.append(b',"distance":%.1f' % subject.middle.metres_to(message.place))
         if subject.keywords is None:
             parts.append(subject.keywords_text)
-        elif message.words is not None:
+        else:
             parts += (b',"keywords":', _encode(sorted(subject.keywords & message.words)))
     if kind in (RANKED_IN, RANKED_OUT):
         parts.append(b',"score":%.17g' % happening.score)

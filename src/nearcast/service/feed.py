@@ -44,10 +44,6 @@ class Watchers:
         self._feeds: dict[int, set[Feed]] = {}
         self.watched = BitMap()
 
-    @property
-    def n_feeds(self) -> int:
-        return len(set().union(*self._feeds.values())) if self._feeds else 0
-
     def add(self, feed: Feed, numbers: Iterable[int]) -> None:
         for number in numbers:
             self._feeds.setdefault(number, set()).add(feed)
@@ -67,7 +63,3 @@ class Watchers:
         for number in self.watched & reached:
             for feed in self._feeds[number]:
                 feed.tell(sequence)
-
-    def close_all(self) -> None:
-        for feed in set().union(*self._feeds.values()) if self._feeds else ():
-            feed.close()

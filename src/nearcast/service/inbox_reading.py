@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -21,7 +21,8 @@ from nearcast.service.event_text import (
 from nearcast.storage.pages import ENDED, Page
 from nearcast.storage.store import Store
 
-_CACHED = 200_000
+# What is known of subscriptions and messages costs about a kilobyte each.
+_CACHED = 30_000
 
 
 class EventRow(NamedTuple):
@@ -57,38 +58,45 @@ class RecentPages:
 
     def __init__(self, most_bytes: int, sequence: int) -> None:
         self._most_bytes = most_bytes
-        self._pages: deque[Page] = deque()
         self._n_bytes = 0
+        # Taken by readers as one: all pages that begin after the sequence are in the list. It only grows; what is left out is
+        # left out of a new one.
+        self._held: tuple[int, list[Page]] = (sequence, [])
         self.last = sequence
         """The last sequence that is on disk."""
-        self.since = sequence
+
+    @property
+    def since(self) -> int:
         """Pages that begin after this one are all here."""
+        return self._held[0]
 
     def add(self, page: Page) -> None:
-        self._pages.append(page)
+        since, pages = self._held
+        pages.append(page)
         self._n_bytes += page.n_bytes
-        while self._n_bytes > self._most_bytes and len(self._pages) > 1:
-            gone = self._pages.popleft()
-            self._n_bytes -= gone.n_bytes
-            self.since = gone.last
+        if self._n_bytes > self._most_bytes:
+            n_gone = 0
+            # Rather many at a time, since the others are copied.
+            while n_gone < len(pages) - 1 and self._n_bytes > 0.9 * self._most_bytes:
+                self._n_bytes -= pages[n_gone].n_bytes
+                since = pages[n_gone].last
+                n_gone += 1
+            self._held = since, pages[n_gone:]
 
     def after(self, sequence: int) -> list[Page] | None:
         """Pages with events after a sequence, oldest first; None if some are only in the store."""
-        if sequence < self.since:
+        since, pages = self._held
+        if sequence < since:
             return None
-        found: list[Page] = []
-        for page in reversed(self._pages):
-            if page.last <= sequence:
-                break
-            found.append(page)
-        found.reverse()
-        return found
+        first = len(pages)
+        while first > 0 and pages[first - 1].last > sequence:
+            first -= 1
+        return pages[first:]
 
     def page_with(self, sequence: int) -> Page | None:
-        for page in reversed(self._pages):
-            if page.first <= sequence:
-                return page if sequence <= page.last else None
-        return None
+        _, pages = self._held
+        at = bisect_right(pages, sequence, key=lambda page: page.first) - 1
+        return pages[at] if at >= 0 and sequence <= pages[at].last else None
 
 
 class NotInMemory(Exception):  # noqa: N818  # not an error: the reader goes to the store instead

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import msgspec
 from pyroaring import BitMap
 
-from nearcast.service.applying import Applied
+from nearcast.service.changing import Applied
 from nearcast.service.feed import Feed, Watchers
 from nearcast.service.inbox_reading import EventPage, InboxReading, RecentPages
 from nearcast.service.policies.notifying import DeliveryPolicy

@@ -26,6 +26,15 @@ class Metrics:
             "nearcast_request_seconds", "Time to answer", ("route",), buckets=_SECONDS, registry=self.registry
         )
         self.refused = Counter("nearcast_refused", "Requests refused, by code", ("code",), registry=self.registry)
+        self.live_frames = Counter("nearcast_live_frames", "Frames sent to live connections", registry=self.registry)
+        self.live_events = Counter("nearcast_live_events", "Events sent to live connections", registry=self.registry)
+        self.webhook_requests = Counter(
+            "nearcast_webhook_requests", "Requests of webhooks, by outcome", ("outcome",), registry=self.registry
+        )
+
+    def count_frame(self, n_events: int) -> None:
+        self.live_frames.inc()
+        self.live_events.inc(n_events)
 
     def watch(self, name: str, help: str, value: Callable[[], float]) -> None:
         """A gauge that is read when somebody asks."""

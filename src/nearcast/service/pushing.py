@@ -39,9 +39,13 @@ class Pusher:
 
     def take(self, rows: Iterable[EventRow]) -> list[bytes]:
         """What to push now for rows in order: JSON of events, perhaps fewer than rows, and digests that came due before."""
+        rows = list(rows)
+        policies = {number: self._policy_of(number) for number in {row.number for row in rows}}
+        if not self._held and not any(policies.values()):
+            return [row.json for row in rows]
         pushed: list[bytes] = []
         for row in rows:
-            policy = self._policy_of(row.number)
+            policy = policies[row.number]
             if policy is None:
                 # Its policy may have been taken away while rows were held.
                 pushed += self._push_held(row.number) if row.number in self._held else ()

@@ -30,20 +30,27 @@ class Frame(NamedTuple):
 class Pace:
     """How frames follow each other; shared by all readers of a kind.
 
-    After a frame the next waits so long that all readers together take at most `frames_per_s`: a lone one waits `shortest_s`,
-    a thousand wait longer and get more events in each frame.
+    After a frame a reader waits so long that all readers who got one lately take `frames_per_s` together (about half of what
+    one core can send), but at least `shortest_s`. So few busy readers get theirs at once, and many get more in each frame.
     """
 
     heartbeat_s: float = 15.0
     shortest_s: float = 0.005
-    frames_per_s: float = 12_000.0
+    frames_per_s: float = 3_000.0
     frame_events: int = 500
     """Rows read at once, and so the most events of a frame, but for digests."""
     n_readers: int = 0
+    _second: int = 0
+    _n_busy: int = 0
+    _n_busy_before: int = 0
 
-    @property
-    def gap_s(self) -> float:
-        return max(self.shortest_s, self.n_readers / self.frames_per_s)
+    def gap_s(self, second: int, is_first: bool) -> float:
+        """How long to wait after a frame that was sent in a second of the clock; `is_first` of this reader in that second."""
+        if second != self._second:
+            self._n_busy_before = self._n_busy if second == self._second + 1 else 0
+            self._second, self._n_busy = second, 0
+        self._n_busy += is_first
+        return max(self.shortest_s, max(self._n_busy, self._n_busy_before) / self.frames_per_s)
 
 
 class Reader:
@@ -62,17 +69,19 @@ class Reader:
         """The caller takes the next frame when it has dealt with the one before: that is the back-pressure."""
         self._pace.n_readers += 1
         try:
-            loop, last_taken = asyncio.get_running_loop(), 0.0
+            loop, next_time, second = asyncio.get_running_loop(), 0.0, 0
             # So that the client knows where it stands before anything happens.
             yield Frame([], self._cursor)
             while True:
-                wait_s = last_taken + self._pace.gap_s - loop.time()
+                wait_s = next_time - loop.time()
                 if wait_s > 0:
                     await asyncio.sleep(wait_s)
                 events = await self._read()
                 if events:
                     yield Frame(events, self._cursor)
-                    last_taken = loop.time()
+                    now, before = loop.time(), second
+                    second = int(now)
+                    next_time = now + self._pace.gap_s(second, second != before)
                 elif not await self._wait():
                     return
                 elif self._inbox.feed.latest <= self._cursor and self._pusher.due > time.time():

@@ -7,6 +7,7 @@ import logging
 import socket
 import sys
 from pathlib import Path
+from types import FrameType
 from typing import NamedTuple
 
 import structlog
@@ -16,6 +17,7 @@ from structlog.typing import Processor
 from nearcast.service.app import create_app
 from nearcast.service.broker import Broker
 from nearcast.service.limits import read_limits
+from nearcast.service.open_files import allow_many_files
 from nearcast.storage.store import open_store
 
 log = logging.getLogger(__name__)
@@ -36,16 +38,30 @@ class Serving(NamedTuple):
     has_json_log: bool
 
 
+class _Server(uvicorn.Server):
+    """Ends live streams as soon as it is told to stop: waiting for them to end by themselves would take for ever."""
+
+    def __init__(self, config: uvicorn.Config, broker: Broker) -> None:
+        super().__init__(config)
+        self._broker = broker
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._broker.end_streams()
+        super().handle_exit(sig, frame)
+
+
 def run_server(given: Serving) -> None:
     """Serve until SIGINT or SIGTERM; everything accepted is finished first."""
     set_up_log(given.has_json_log)
     # Requests make many small objects that are never part of a cycle; the default looks at them far too often.
     gc.set_threshold(*_GARBAGE)
+    allow_many_files()
     store = open_store(given.store, is_server=True)
     folder = given.snapshots
     if folder is None and not given.store.startswith("postgres"):
         folder = Path(given.store + ".index")
-    app = create_app(Broker(store, folder, read_limits()))
+    broker = Broker(store, folder, read_limits())
+    app = create_app(broker)
     config = uvicorn.Config(
         app,
         log_config=None,
@@ -63,7 +79,7 @@ def run_server(given: Serving) -> None:
     listening = _listen(given.host, given.port)
     scheme = "http" if given.certificate is None else "https"
     log.info("listening on %s://%s:%d", scheme, given.host, listening.getsockname()[1])
-    uvicorn.Server(config).run(sockets=[listening])
+    _Server(config, broker).run(sockets=[listening])
 
 
 def _listen(host: str, port: int) -> socket.socket:

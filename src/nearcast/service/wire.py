@@ -97,6 +97,8 @@ class DeliveryOptions(Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     max_notifications: Count | None = None
     dwell_seconds: Seconds | None = None
     exit_margin_m: Annotated[float, Meta(ge=0, le=1_000_000)] | None = None
+    exit_seconds: Seconds | None = None
+    tells_first_seen: bool = True
 
 
 class SubscriptionIn(Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -241,8 +243,8 @@ class BulkResult(Struct):
 class EventData(Struct, omit_defaults=True):
     """What an event tells.
 
-    `distance` in metres from the middle of the region (ranked: the location) to the message; `keywords` are the words of the
-    subscription that the message has; `score` and `rank` (1 = best) for ranked ones.
+    `distance` in metres from the middle of the region (ranked: the location) to the message, absent for moving ones; `keywords`
+    are the words of the subscription that the message has; `score` and `rank` (1 = best) for ranked ones.
     """
 
     subscription: str
@@ -377,7 +379,7 @@ class StatsOut(Struct):
     subscriptions: int
     cursor: str
     oldest_cursor: str
-    engines: dict[str, dict[str, int | float | str]]
+    engines: dict[str, dict[str, float | str]]
 
 
 class Health(Struct):

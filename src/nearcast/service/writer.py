@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from nearcast.service.applying import Applied, Applier
+from nearcast.service.applying import Applier
+from nearcast.service.changing import Applied
 from nearcast.service.engines import Engines
 from nearcast.service.limits import Limits
 from nearcast.service.loading import forget_snapshots, load_engines, save_snapshot
@@ -137,6 +138,9 @@ class Writer:
         # If this fails, the engines may have seen what the store has not.
         self._is_stale = True
         applied = self._applier.apply(operations, time.time())
+        if self.failure is not None and applied.is_empty:
+            # Nobody may ask for anything while the server says that it is not ready: try whether it would be.
+            applied.batch.facts["tried"] = str(time.time())
         if applied.is_empty:
             self._is_stale = False
         else:

@@ -79,17 +79,18 @@ class PageGroups:
                 continue
             # A group (or its open end) that has something, or may have: look at its pages.
             rows = database.rows(
-                f"SELECT {_PAGE} FROM pages WHERE first >= (SELECT coalesce(max(first), 0) FROM pages WHERE first <= ?) "
-                "AND last > ? ORDER BY first LIMIT ?",
-                (after + 1, after, _AT_ONCE),
+                "SELECT first, last, reached FROM pages WHERE last > ? AND first >= "
+                "(SELECT coalesce(max(first), 0) FROM pages WHERE first <= ?) ORDER BY first LIMIT ?",
+                (after, after + 1, _AT_ONCE),
             )
             if not rows:
                 return None
             for row in rows:
                 if row[0] > up_to:
                     return None
-                if BitMap.deserialize(bytes(row[4])).intersect(numbers):
-                    return Page.read(*row[:3], *(bytes(part) for part in row[3:]))
+                if BitMap.deserialize(bytes(row[2])).intersect(numbers):
+                    whole = database.rows(f"SELECT {_PAGE} FROM pages WHERE first = ?", (row[0],))
+                    return Page.read(*whole[0]) if whole else None
                 after = row[1]
         return None
 

@@ -68,13 +68,13 @@ class _StoredMessages(Struct, array_like=True):
 
 
 class _StoredEvents(Struct, array_like=True):
-    """Sorted by subscription, then sequence. `start` int32[n_reached + 1]; offsets int32 are sequences less `first`.
+    """Sorted by subscription, then sequence. `count` of each subscription; `offset` of each event is its sequence less `first`.
 
     The others are empty when every event is a match.
     """
 
-    start: bytes
-    offset: bytes
+    count: tuple[str, bytes]
+    offset: tuple[str, bytes]
     message: bytes
     kind: bytes
     score: bytes
@@ -156,8 +156,8 @@ class Page:
             stored.text,
             np.frombuffer(stored.tenant, np.int32),
             stored.tenants,
-            np.frombuffer(told.start, np.int32),
-            np.frombuffer(told.offset, np.int32),
+            np.concatenate(([0], np.cumsum(_widened(told.count)))).astype(np.int32),
+            _widened(told.offset),
             details,
         )
 
@@ -166,7 +166,7 @@ class Page:
         start, tenant = self._message_start.tobytes(), self._tenant.tobytes()
         messages = _StoredMessages(self.message_first, start, self._text, tenant, self._tenants)
         rest = [b""] * 4 if self._details is None else [array.tobytes() for array in self._details]
-        events = _StoredEvents(self._start.tobytes(), self._offset.tobytes(), *rest)
+        events = _StoredEvents(_narrowed(np.diff(self._start)), _narrowed(self._offset), *rest)
         return msgpack.encode(messages), self.reached.serialize(), msgpack.encode(events)
 
     @property
@@ -206,3 +206,13 @@ class Page:
         of = self._offset + self.first if self._details is None else self._details.message
         at = np.searchsorted(self._start, np.flatnonzero(of == message), side="right") - 1
         return [int(self.reached[int(place)]) for place in np.unique(at)]
+
+
+def _narrowed(numbers: NDArray[np.int32]) -> tuple[str, bytes]:
+    """As few bytes as the largest needs: most subscriptions have one event of a page, and most pages are short."""
+    kind = np.min_scalar_type(int(numbers.max(initial=0))).str
+    return kind, numbers.astype(kind).tobytes()
+
+
+def _widened(stored: tuple[str, bytes]) -> NDArray[np.int32]:
+    return np.frombuffer(stored[1], stored[0]).astype(np.int32)

@@ -11,13 +11,13 @@ from pyroaring import BitMap
 
 from nearcast.errors import EnvironmentProblem
 from nearcast.storage.batch import AuditRow, Batch, KeyRow, SubscriptionRow
-from nearcast.storage.database import Database, Transaction, any_of
+from nearcast.storage.database import Database, any_of
 from nearcast.storage.errors import StoreError
 from nearcast.storage.groups import PageGroups
 from nearcast.storage.pages import Page
 from nearcast.storage.sqlite import SqliteDatabase
+from nearcast.storage.writing import SUBSCRIPTION, set_fact, write_rest, write_subscriptions
 
-_SUBSCRIPTION = ", ".join(SubscriptionRow._fields)
 _PAGE = "first, last, time, messages, reached, events"
 _AT_ONCE = 500
 
@@ -40,7 +40,7 @@ class Store:
             self._groups.load(self.database)
             self._has_groups = True
         with self.database.writing() as transaction:
-            _write_subscriptions(transaction, batch)
+            write_subscriptions(transaction, batch)
             if batch.page is not None:
                 page, (messages, reached, events) = batch.page, batch.page.stored()
                 n_bytes = len(messages) + len(reached) + len(events)
@@ -51,18 +51,21 @@ class Store:
                 )
                 for row in self._groups.rows_with(page):
                     transaction.run("INSERT INTO page_groups (level, first, last, reached) VALUES (?, ?, ?, ?)", row)
-            _write_rest(transaction, batch)
+            write_rest(transaction, batch)
         if batch.page is not None:
             self._groups.add(batch.page)
 
     def remove_before(self, sequence: int) -> None:
         """Forget pages, ids of messages, and ended subscriptions up to a sequence."""
+        snapshot = self.fact("snapshot")
+        # Those that a snapshot of the index still has must be known to have ended.
+        last_ended = sequence if snapshot is None else min(sequence, int(snapshot.split(" ")[1]))
         with self.database.writing() as transaction:
             transaction.run("DELETE FROM pages WHERE last <= ?", (sequence,))
             transaction.run("DELETE FROM page_groups WHERE last <= ?", (sequence,))
             transaction.run("DELETE FROM message_ids WHERE sequence <= ?", (sequence,))
-            transaction.run("DELETE FROM subscriptions WHERE ended <= ?", (sequence,))
-            _set_fact(transaction, "removed", str(sequence))
+            transaction.run("DELETE FROM subscriptions WHERE ended <= ?", (last_ended,))
+            set_fact(transaction, "removed", str(sequence))
 
     def remove_requests(self, before: float) -> None:
         """Forget idempotency keys older than a time."""
@@ -102,7 +105,7 @@ class Store:
             for at in range(0, len(ids), _AT_ONCE):
                 some = ids[at : at + _AT_ONCE]
                 is_wanted = any_of("id", len(some))
-                sql = f"SELECT {_SUBSCRIPTION} FROM subscriptions WHERE ended IS NULL AND tenant = ? AND {is_wanted}"
+                sql = f"SELECT {SUBSCRIPTION} FROM subscriptions WHERE ended IS NULL AND tenant = ? AND {is_wanted}"
                 for row in self.database.rows(sql, (tenant, *some)):
                     found[tenant, row[2]] = SubscriptionRow(*row)
         return found
@@ -112,7 +115,7 @@ class Store:
         found = []
         for at in range(0, len(numbers), _AT_ONCE):
             some = numbers[at : at + _AT_ONCE]
-            sql = f"SELECT {_SUBSCRIPTION} FROM subscriptions WHERE {any_of('number', len(some))}"
+            sql = f"SELECT {SUBSCRIPTION} FROM subscriptions WHERE {any_of('number', len(some))}"
             found += [SubscriptionRow(*row) for row in self.database.rows(sql, some)]
         return found
 
@@ -125,7 +128,7 @@ class Store:
         """Living ones by number."""
         is_own = "" if subscriber is None else "AND subscriber = ?"
         sql = (
-            f"SELECT {_SUBSCRIPTION} FROM subscriptions WHERE tenant = ? {is_own} AND ended IS NULL AND number > ? "
+            f"SELECT {SUBSCRIPTION} FROM subscriptions WHERE tenant = ? {is_own} AND ended IS NULL AND number > ? "
             "ORDER BY number LIMIT ?"
         )
         values = (tenant, after, limit) if subscriber is None else (tenant, subscriber, after, limit)
@@ -133,7 +136,7 @@ class Store:
 
     def changed_subscriptions(self, after: int, kind: str) -> Iterator[SubscriptionRow]:
         """Living ones that were put after a sequence, by number."""
-        sql = f"SELECT {_SUBSCRIPTION} FROM subscriptions WHERE changed > ? AND ended IS NULL AND kind = ? ORDER BY number"
+        sql = f"SELECT {SUBSCRIPTION} FROM subscriptions WHERE changed > ? AND ended IS NULL AND kind = ? ORDER BY number"
         return (SubscriptionRow(*row) for row in self.database.stream(sql, (after, kind)))
 
     def gone_numbers(self, after: int) -> list[int]:
@@ -145,7 +148,7 @@ class Store:
         return [row[0] for row in self.database.rows(sql, (after, after))]
 
     def expired_subscriptions(self, now: float, limit: int) -> list[SubscriptionRow]:
-        sql = f"SELECT {_SUBSCRIPTION} FROM subscriptions WHERE ended IS NULL AND expires <= ? ORDER BY expires LIMIT ?"
+        sql = f"SELECT {SUBSCRIPTION} FROM subscriptions WHERE ended IS NULL AND expires <= ? ORDER BY expires LIMIT ?"
         return [SubscriptionRow(*row) for row in self.database.rows(sql, (now, limit))]
 
     def subscription_options(self) -> Iterator[tuple[int, bytes]]:
@@ -158,13 +161,6 @@ class Store:
         return int(self.database.rows(sql, (tenant,))[0][0])
 
     # --- pages -------------------------------------------------------------------------------------------------------
-
-    def pages_after(self, after: int, limit: int) -> list[Page]:
-        """Pages with sequences after one, oldest first."""
-        # `last` grows with `first`, which alone has an index.
-        start = self.database.rows("SELECT max(first) FROM pages WHERE first <= ?", (after + 1,))[0][0]
-        sql = f"SELECT {_PAGE} FROM pages WHERE first >= ? AND last > ? ORDER BY first LIMIT ?"
-        return [Page.read(*row) for row in self.database.rows(sql, (start or 0, after, limit))]
 
     def page_with(self, sequence: int) -> Page | None:
         """The page that holds a sequence."""
@@ -268,73 +264,3 @@ def open_store(address: str, is_server: bool = False) -> Store:
     if is_server:
         store.hold(path.with_name(path.name + ".lock"))
     return store
-
-
-def _write_subscriptions(transaction: Transaction, batch: Batch) -> None:
-    if batch.ended:
-        transaction.run_many(
-            "UPDATE subscriptions SET ended = ? WHERE number = ?", [(sequence, number) for number, sequence in batch.ended]
-        )
-    if batch.subscriptions:
-        marks = ", ".join("?" * len(SubscriptionRow._fields))
-        names = ("tenant", "id", "subscriber", "kind", "expires", "changed", "ended", "place_time", "body", "place", "options")
-        updates = ", ".join(f"{name} = excluded.{name}" for name in names)
-        transaction.run_many(
-            f"INSERT INTO subscriptions ({_SUBSCRIPTION}) VALUES ({marks}) ON CONFLICT (number) DO UPDATE SET {updates}",
-            batch.subscriptions,
-        )
-        _set_fact(transaction, "number", str(max(row.number for row in batch.subscriptions)), is_growing=True)
-    if batch.places:
-        transaction.run_many(
-            "UPDATE subscriptions SET place = ?, place_time = ? WHERE number = ?",
-            [(place.place, place.time, place.number) for place in batch.places],
-        )
-
-
-def _write_rest(transaction: Transaction, batch: Batch) -> None:
-    if batch.message_ids:
-        transaction.run_many(
-            "INSERT INTO message_ids (key, sequence) VALUES (?, ?) "
-            "ON CONFLICT (key) DO UPDATE SET sequence = excluded.sequence",
-            batch.message_ids,
-        )
-    for request in batch.requests:
-        transaction.run(
-            "INSERT INTO requests (tenant, key, time, answer) VALUES (?, ?, ?, ?) ON CONFLICT (tenant, key) DO NOTHING", request
-        )
-    for cursor in batch.cursors:
-        transaction.run(
-            "INSERT INTO cursors (tenant, inbox, cursor) VALUES (?, ?, ?) ON CONFLICT (tenant, inbox) "
-            "DO UPDATE SET cursor = excluded.cursor WHERE excluded.cursor > cursors.cursor",
-            cursor,
-        )
-    for collection, tenant, id, body in batch.records:
-        if body is None:
-            transaction.run("DELETE FROM records WHERE collection = ? AND tenant = ? AND id = ?", (collection, tenant, id))
-        else:
-            transaction.run(
-                "INSERT INTO records (collection, tenant, id, body) VALUES (?, ?, ?, ?) "
-                "ON CONFLICT (collection, tenant, id) DO UPDATE SET body = excluded.body",
-                (collection, tenant, id, body),
-            )
-    for key in batch.keys:
-        transaction.run("INSERT INTO keys (id, tenant, digest, body) VALUES (?, ?, ?, ?)", key)
-    for id in batch.removed_keys:
-        transaction.run("DELETE FROM keys WHERE id = ?", (id,))
-    for entry in batch.audit:
-        transaction.run("INSERT INTO audit (time, tenant, key, action, target, detail) VALUES (?, ?, ?, ?, ?, ?)", entry)
-    facts = dict(batch.facts)
-    if batch.sequence is not None:
-        facts["sequence"] = str(batch.sequence)
-    for name, value in facts.items():
-        _set_fact(transaction, name, value)
-
-
-def _set_fact(transaction: Transaction, name: str, value: str, is_growing: bool = False) -> None:
-    if is_growing:
-        known = transaction.rows("SELECT value FROM facts WHERE name = ?", (name,))
-        if known and int(known[0][0]) >= int(value):
-            return
-    transaction.run(
-        "INSERT INTO facts (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value", (name, value)
-    )

@@ -47,8 +47,11 @@ def test_rates_are_of_the_last_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     for seconds in (0.003, 0.004, 0.2):
         metrics.seconds.labels("/v1/messages").observe(seconds)
     metrics.seconds.labels("/v1/stats").observe(9.0)
+    for outcome in ("accepted", "failed", "given_up"):
+        metrics.webhook_requests.labels(outcome).inc()
     told = observed.now()
     assert (told["messages_per_second"], told["deliveries_per_second"]) == (15.0, 30.0)
+    assert told["webhook_failures"] == 2.0
     assert 2.5 <= told["publish_p50_ms"] <= 5.0
     assert 100.0 <= told["publish_p99_ms"] <= 250.0
     # What is long ago counts no more.

@@ -10,7 +10,6 @@ import msgspec
 import pytest
 
 from nearcast.errors import SubscriptionError
-from nearcast.service.policies.book import Notice, PolicyBook
 from nearcast.service.policies.notifying import MAX_DIGEST_MESSAGES, Decision, DeliveryPolicy, Digest, Notifier, Verdict
 
 
@@ -46,87 +45,59 @@ def test_the_maximum_ends_the_subscription_with_its_last_delivery() -> None:
 
 
 def test_a_digest_goes_out_when_it_is_due_and_names_a_bounded_number() -> None:
-    book = PolicyBook()
-    book.set(7, DeliveryPolicy(digest_s=60))
+    policy, notifier = DeliveryPolicy(digest_s=60), Notifier()
+    assert notifier.due(policy) == math.inf
     for number in range(MAX_DIGEST_MESSAGES + 3):
-        assert book.rule(10.0 + number / 10, number, str(number), [7]).delivered == []
-    assert book.next_due == 70.0
-    assert book.advance(69.9) == []
-    assert book.advance(500.0) == [(7, Digest(70.0, tuple(range(MAX_DIGEST_MESSAGES)), MAX_DIGEST_MESSAGES + 3))]
-    assert book.next_due == math.inf
+        assert notifier.offer(policy, 10.0 + number / 10, number, str(number)) == Decision(Verdict.HOLD)
+    assert notifier.due(policy) == 70.0
+    expected = Digest(70.0, tuple(range(MAX_DIGEST_MESSAGES)), MAX_DIGEST_MESSAGES + 3)
+    assert notifier.take_digest(policy) == expected
+    assert notifier.due(policy) == math.inf
 
 
 def test_a_digest_waits_for_the_rate_and_loses_nothing() -> None:
-    book = PolicyBook()
-    book.set(1, DeliveryPolicy(digest_s=5, max_per_period=1, period_s=100))
-    book.offer(0, 1, 0, "a")
-    assert [digest.messages for _, digest in book.advance(5)] == [(0,)]
-    book.offer(10, 1, 1, "b")
-    assert book.advance(104.9) == []
-    book.offer(104.9, 1, 2, "c")
-    assert book.advance(105) == [(1, Digest(105.0, (1, 2), 2))]
+    policy, notifier = DeliveryPolicy(digest_s=5, max_per_period=1, period_s=100), Notifier()
+    notifier.offer(policy, 0, 0, "a")
+    assert notifier.take_digest(policy).messages == (0,)
+    notifier.offer(policy, 10, 1, "b")
+    assert notifier.due(policy) == 105
+    notifier.offer(policy, 104.9, 2, "c")
+    assert notifier.take_digest(policy) == Digest(105.0, (1, 2), 2)
 
 
-def test_remarks_are_made_only_where_there_is_something_to_say() -> None:
-    book = PolicyBook()
-    book.set(1, DeliveryPolicy(repeat_s=10))
-    book.set(2, DeliveryPolicy(max_deliveries=1))
-    ruling = book.rule(0, 0, "a", [1, 2])
-    assert (ruling.delivered, ruling.notices) == ([1, 2], [Notice(2, 0, True)])
-    assert book.rule(1, 1, "a", [1, 2]).delivered == []
-    ruling = book.rule(2, 2, "b", [1])
-    assert (ruling.delivered, ruling.notices) == ([1], [Notice(1, 1, False)])
+def test_a_digest_that_is_switched_off_is_due_at_once() -> None:
+    notifier = Notifier()
+    notifier.offer(DeliveryPolicy(digest_s=3600), 0, 5, "a")
+    assert notifier.due(DeliveryPolicy()) == 0
+    assert notifier.take_digest(DeliveryPolicy()) == Digest(0.0, (5,), 1)
+    assert notifier.offer(DeliveryPolicy(), 1, 6, "b").verdict is Verdict.DELIVER
 
 
-def test_a_plain_policy_needs_no_state_and_a_dropped_one_leaves_none() -> None:
-    book = PolicyBook()
-    book.set(1, DeliveryPolicy())
-    assert not book.covers(1)
-    book.set(1, DeliveryPolicy(digest_s=5))
-    book.offer(0, 1, 0, "a")
-    book.drop(1)
-    assert not book.covers(1)
-    assert book.advance(math.inf if book.next_due == math.inf else book.next_due) == []
+POLICIES = [
+    DeliveryPolicy(max_per_period=2, period_s=7),
+    DeliveryPolicy(digest_s=6, max_per_period=1, period_s=9),
+    DeliveryPolicy(repeat_s=5, max_deliveries=9),
+    DeliveryPolicy(digest_s=4, repeat_s=3, max_deliveries=4),
+]
 
 
-def test_a_digest_that_is_switched_off_goes_out_at_once() -> None:
-    book = PolicyBook()
-    book.set(1, DeliveryPolicy(digest_s=3600))
-    book.offer(0, 1, 5, "a")
-    book.set(1, DeliveryPolicy())
-    assert book.advance(0) == [(1, Digest(0.0, (5,), 1))]
-    assert book.offer(1, 1, 6, "b").verdict is Verdict.DELIVER
-
-
-def stored_and_restored(book: PolicyBook) -> PolicyBook:
-    kinds: Any = tuple[dict[int, DeliveryPolicy], dict[int, Notifier]]
-    return PolicyBook(*msgspec.json.decode(msgspec.json.encode((book.policies, book.notifiers)), type=kinds))
-
-
-def test_a_restart_at_any_moment_gives_the_same_deliveries() -> None:
+@pytest.mark.parametrize("policy", POLICIES, ids=str)
+def test_a_restart_at_any_moment_gives_the_same_deliveries(policy: DeliveryPolicy) -> None:
     chance = random.Random(11)
-    policies = {
-        1: DeliveryPolicy(max_per_period=2, period_s=7),
-        2: DeliveryPolicy(digest_s=6, max_per_period=1, period_s=9),
-        3: DeliveryPolicy(repeat_s=5, max_deliveries=9),
-        4: DeliveryPolicy(digest_s=4, repeat_s=3, max_deliveries=4),
-    }
-    steady, restarted = PolicyBook(), PolicyBook()
-    for number, policy in policies.items():
-        steady.set(number, policy)
-        restarted.set(number, policy)
+    steady, restarted = Notifier(), Notifier()
     now, n_delivered = 0.0, 0
     for message in range(400):
         now += chance.choice([0.0, 0.5, 1.0, 3.0])
-        matched = [number for number in policies if chance.random() < 0.6]
+        restarted = msgspec.json.decode(msgspec.json.encode(restarted), type=Notifier)
+        assert restarted.due(policy) == steady.due(policy)
+        if steady.due(policy) <= now:
+            assert restarted.take_digest(policy) == steady.take_digest(policy)
+            n_delivered += 1
         key = chance.choice("abcd")
-        restarted = stored_and_restored(restarted)
-        digests = steady.advance(now)
-        assert restarted.advance(now) == digests
-        ruling = steady.rule(now, message, key, matched)
-        assert restarted.rule(now, message, key, matched) == ruling
-        n_delivered += len(ruling.delivered) + len(digests)
-    assert n_delivered > 100
+        decision = steady.offer(policy, now, message, key)
+        assert restarted.offer(policy, now, message, key) == decision
+        n_delivered += decision.verdict is Verdict.DELIVER
+    assert n_delivered >= 4
 
 
 @pytest.mark.parametrize("wrong", [{"max_per_period": 0}, {"max_deliveries": -1}, {"digest_s": 0.0}, {"repeat_s": math.inf}])

@@ -71,8 +71,8 @@ def test_a_late_position_changes_nothing_and_is_counted() -> None:
     assert presence.move(policy, 10, 0, {CAFE: -100.0}) == [Told(Passage.LEFT, CAFE, 10)]
 
 
-def test_who_is_inside_at_the_first_position_is_marked_or_not_told() -> None:
-    assert Presence().move(PresencePolicy(), 0, 0, {CAFE: 1.0}) == [Told(Passage.ENTERED, CAFE, 0, is_first_seen=True)]
+def test_who_is_inside_at_the_first_position_is_told_or_not() -> None:
+    assert Presence().move(PresencePolicy(), 0, 0, {CAFE: 1.0}) == [Told(Passage.ENTERED, CAFE, 0)]
     silent = PresencePolicy(tells_first_seen=False)
     presence = Presence()
     assert presence.move(silent, 0, 0, {CAFE: 1.0}) == []

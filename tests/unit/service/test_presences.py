@@ -105,6 +105,27 @@ def test_a_stay_is_told_once_it_is_long_enough_also_over_a_restart(tmp_path: Pat
     asyncio.run(run())
 
 
+def test_what_is_there_at_the_beginning_need_not_be_told_and_a_short_way_out_leaves_no_trace(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with serving(tmp_path) as broker:
+            await begin(broker, DeliveryOptions(exit_seconds=3600.0, tells_first_seen=False))
+            assert [await walk(broker, metres) for metres in (900, 100)] == [(0, 0), (0, 0)]
+            assert await told(broker) == []
+
+    asyncio.run(run())
+
+
+def test_leaving_is_told_after_a_while_without_another_position(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with serving(tmp_path) as broker, asyncio.timeout(20):
+            await begin(broker, DeliveryOptions(exit_seconds=0.05))
+            assert await walk(broker, 900) == (0, 0)
+            while await told(broker) != ["entered", "left"]:
+                await asyncio.sleep(0.02)
+
+    asyncio.run(run())
+
+
 def test_messages_that_come_and_a_subscription_that_ends(tmp_path: Path) -> None:
     async def run() -> None:
         async with serving(tmp_path) as broker:

@@ -220,7 +220,7 @@ def test_a_digest_that_was_being_gathered_survives_a_restart(tmp_path: Path) -> 
                 made = await webhooks.make(ANN, WebhookIn(receiver.url))
                 # The first message of a process may wait for kernels to be loaded.
                 await publish(broker, "anything")
-                await subscribe(broker, "fire", made.id, digest_seconds=0.6)
+                await subscribe(broker, "fire", made.id, digest_seconds=1.5)
                 await publish(broker, "fire 0", "fire 1", "fire 2")
                 await asyncio.sleep(0.1)
                 assert receiver.requests == []

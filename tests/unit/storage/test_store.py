@@ -121,15 +121,17 @@ def test_old_pages_go_by_age_and_by_size(store: Store) -> None:
     for sequence in range(1, 9):
         ids = [(bytes([sequence]), sequence)]
         store.write(Batch(page=page(sequence, float(sequence)), message_ids=ids, sequence=sequence))
-    store.write(Batch(subscriptions=[row(1, "a", ended=2)], requests=[("t", "r", 1.0, b"")]))
+    ended = [row(1, "a", ended=1), row(2, "b", ended=2)]
+    store.write(Batch(subscriptions=ended, requests=[("t", "r", 1.0, b"")], facts={"snapshot": "name 1"}))
     assert drop_old(store, 10.0, 7.0, 10**9) == 2
     assert store.removed == 2
-    assert store.subscriptions_of([1]) == []
+    # The snapshot does not know yet that the second has ended.
+    assert [one.number for one in store.subscriptions_of([1, 2])] == [2]
     assert store.find_request("t", "r") == b""
     assert set(store.find_message_ids([bytes([at]) for at in range(9)]).values()) == set(range(3, 9))
     each = store.page_sizes()[0][2]
     assert drop_old(store, 10.0 + 86_400, 10**9, 3 * each) == 5
-    assert [one.first for one in store.pages_after(0, 9)] == [6, 7, 8]
+    assert [one.first for one in store.pages_before(99, 9)] == [8, 7, 6]
     assert store.find_request("t", "r") is None
     assert drop_old(store, 10.0, 10**9, 10**9) == 0
     assert store.removed == 5
@@ -149,7 +151,7 @@ def everything(address: str) -> dict[str, object]:
     store = open_store(address)
     try:
         return {
-            "pages": [found.stored() for found in store.pages_after(0, 99)],
+            "pages": [found.stored() for found in store.pages_before(99, 99)],
             "skipped": store.next_page_for(BitMap([2]), 0, 69),
             "subscriptions": store.list_subscriptions("t", None, 0, 9),
             "ids": store.find_message_ids([bytes([at]) for at in range(70)]),
@@ -213,6 +215,18 @@ def test_what_is_no_store_is_told_from_one(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="PostgreSQL failed") as told:
         open_store("postgresql://nobody:secret@127.0.0.1:1/none")
     assert "secret" not in str(told.value)
+
+
+def test_a_store_that_may_only_be_read_says_so(tmp_path: Path) -> None:
+    database = SqliteDatabase(tmp_path / "store.db")
+    store = Store(database)
+    store.write(Batch(sequence=3))
+    # As SQLite itself answers when the file or its folder may not be written.
+    database._writer.execute("PRAGMA query_only=ON")
+    with pytest.raises(StoreError, match="cannot be written"):
+        store.write(Batch(sequence=4))
+    assert store.sequence == 3
+    store.close()
 
 
 def test_only_one_server_holds_a_store(address: str, store: Store) -> None:

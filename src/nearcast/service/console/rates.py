@@ -11,6 +11,7 @@ _LOOK_BACK_S = 5.0
 _LEAST_STEP_S = 0.5
 _PUBLISHING = ("/v1/messages", "/v1/messages/bulk")
 _BUCKET = "nearcast_request_seconds_bucket"
+_WEBHOOKS, _FAILED = "nearcast_webhook_requests_total", "webhook_failures"
 
 
 class Rates:
@@ -33,6 +34,7 @@ class Rates:
         rates = {
             "messages_per_second": grown.get("nearcast_messages_total", 0.0) / seconds,
             "deliveries_per_second": grown.get("nearcast_events_total", 0.0) / seconds,
+            _FAILED: counted.get(_FAILED, 0.0),
         }
         buckets = sorted((float(name.removeprefix("le ")), n) for name, n in grown.items() if name.startswith("le "))
         for name, share in (("publish_p50_ms", 0.5), ("publish_p99_ms", 0.99)):
@@ -48,6 +50,8 @@ class Rates:
                 if sample.name == _BUCKET and sample.labels["route"] in _PUBLISHING:
                     name = f"le {sample.labels['le']}"
                     counted[name] = counted.get(name, 0.0) + sample.value
+                elif sample.name == _WEBHOOKS and sample.labels["outcome"] != "accepted":
+                    counted[_FAILED] = counted.get(_FAILED, 0.0) + sample.value
                 elif sample.name.endswith("_total") and not sample.labels:
                     counted[sample.name] = sample.value
         return counted

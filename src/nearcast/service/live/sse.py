@@ -22,6 +22,7 @@ async def event_stream(streams: LiveStreams, caller: Caller, request: LiveReques
         yield _RETRY
         async for frame in frames:
             yield as_lines(frame)
+            streams.broker.metrics.count_frame(len(frame.events))
 
 
 def as_lines(frame: Frame) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 from typing import Any
 
 import msgspec
@@ -13,15 +14,16 @@ from litestar.exceptions import WebSocketDisconnect
 from nearcast.service.broker import Broker, Inbox
 from nearcast.service.callers import Caller
 from nearcast.service.live.opening import LiveRequest, LiveStreams
+from nearcast.service.metrics import Metrics
 from nearcast.service.problems import Problem
 from nearcast.service.reading import Frame, Reader
 from nearcast.service.wire import LiveAck
 
-# A client that takes nothing for so long is cut off; it finds everything in its inbox when it comes back.
-_SEND_TIMEOUT_S = 60.0
+# A client that takes nothing for so long is let go; it finds everything in its inbox when it comes back.
+_PATIENCE_S = 30.0
 # Close codes of our own are 4000 + the HTTP status; the others are of RFC 6455.
 _OWN_CODES = 4000
-_GOING_AWAY, _TOO_SLOW = 1001, 1013
+_GOING_AWAY = 1001
 # RFC 6455 allows 123 bytes.
 _MAX_REASON_BYTES = 123
 
@@ -56,31 +58,44 @@ async def _accept(socket: Socket) -> None:
     await socket.accept(subprotocols=PROTOCOL if asked == PROTOCOL else None)
 
 
+class _Sender:
+    """Sends frames, and tells since when the client has not taken the last one."""
+
+    def __init__(self, socket: Socket, reader: Reader, metrics: Metrics) -> None:
+        self._socket, self._reader, self._metrics = socket, reader, metrics
+        self._since = math.inf
+
+    @property
+    def is_stuck(self) -> bool:
+        return asyncio.get_running_loop().time() > self._since + _PATIENCE_S
+
+    async def run(self) -> None:
+        clock = asyncio.get_running_loop().time
+        async with contextlib.aclosing(self._reader.frames()) as frames:
+            async for frame in frames:
+                self._since = clock()
+                await self._socket.send({"type": "websocket.send", "text": as_text(frame), "bytes": None})
+                self._since = math.inf
+                self._metrics.count_frame(len(frame.events))
+        await _close(self._socket, _GOING_AWAY, "the server stops; come back with the last cursor")
+
+
 async def _converse(socket: Socket, reader: Reader, broker: Broker, inbox: Inbox) -> None:
     """Send and listen at once: only who listens notices that the client has gone."""
-    sending = asyncio.create_task(_send_frames(socket, reader))
-    listening = asyncio.create_task(_listen(socket, broker, inbox))
+    sender = _Sender(socket, reader, broker.metrics)
+    tasks = [asyncio.create_task(sender.run()), asyncio.create_task(_listen(socket, broker, inbox))]
     try:
-        done, _ = await asyncio.wait({sending, listening}, return_when=asyncio.FIRST_COMPLETED)
+        # No word to a client that is stuck: it would wait behind what the client does not take.
+        while not (done := (await asyncio.wait(tasks, timeout=_PATIENCE_S, return_when=asyncio.FIRST_COMPLETED))[0]):
+            if sender.is_stuck:
+                return
     finally:
-        for task in (sending, listening):
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(sending, listening, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
     for task in done:
         if not task.cancelled() and (error := task.exception()) is not None and not isinstance(error, WebSocketDisconnect):
             raise error
-
-
-async def _send_frames(socket: Socket, reader: Reader) -> None:
-    async with contextlib.aclosing(reader.frames()) as frames:
-        async for frame in frames:
-            try:
-                async with asyncio.timeout(_SEND_TIMEOUT_S):
-                    await socket.send({"type": "websocket.send", "text": as_text(frame), "bytes": None})
-            except TimeoutError:
-                await _close(socket, _TOO_SLOW, "the client takes no more; read on from its cursor")
-                return
-    await _close(socket, _GOING_AWAY, "the server stops; come back with the last cursor")
 
 
 async def _listen(socket: Socket, broker: Broker, inbox: Inbox) -> None:

@@ -22,4 +22,9 @@ def policy_of_options(options: DeliveryOptions) -> DeliveryPolicy | None:
 
 def presence_of_options(options: DeliveryOptions) -> PresencePolicy:
     """How entering and leaving of a moving subscription are judged."""
-    return PresencePolicy(leave_margin_m=options.exit_margin_m or 0.0, dwell_s=options.dwell_seconds)
+    return PresencePolicy(
+        leave_margin_m=options.exit_margin_m or 0.0,
+        leave_after_s=options.exit_seconds or 0.0,
+        dwell_s=options.dwell_seconds,
+        tells_first_seen=options.tells_first_seen,
+    )

@@ -31,7 +31,7 @@ class PresencePolicy:
     dwell_s
         Tell also that the subscriber has been inside for so long; None: do not.
     tells_first_seen
-        Whether those it is inside of at its first position are told as entered (marked as first seen), or not at all.
+        Whether those it is inside of at its first position are told as entered, or not at all.
     """
 
     leave_margin_m: float = 0.0
@@ -53,7 +53,6 @@ class Told:
     passage: Passage
     message: int
     time: float
-    is_first_seen: bool = False
 
 
 @dataclass(slots=True)
@@ -141,7 +140,7 @@ class Presence:
             return []
         self.stays[message].entered = time
         is_told = policy.tells_first_seen or not is_first
-        return [Told(Passage.ENTERED, message, time, is_first)] * is_told + self._settle(policy, time, message)
+        return [Told(Passage.ENTERED, message, time)] * is_told + self._settle(policy, time, message)
 
     def _settle(self, policy: PresencePolicy, now: float, message: int) -> list[Told]:
         """What time has made of one stay."""

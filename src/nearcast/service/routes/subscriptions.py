@@ -12,6 +12,7 @@ from nearcast.service.error_answers import DOCUMENTED, AnyRequest
 from nearcast.service.guarding import SUBSCRIBER, broker_of, caller_of
 from nearcast.service.problems import unusable
 from nearcast.service.routes.bodies import LINES, CursorParameter, NameParameter
+from nearcast.service.routes.webhooks import webhooks_of
 from nearcast.service.wire import (
     BulkResult,
     CurrentList,
@@ -30,6 +31,7 @@ _REPLACED = {200: ResponseSpec(SubscriptionOut, generate_examples=False, descrip
 @post("/subscriptions", opt=_OPT, responses=DOCUMENTED | _REPLACED, summary="Make a subscription")
 async def make_subscription(request: AnyRequest, data: SubscriptionIn) -> Response[SubscriptionOut]:
     """Without an id it gets one; a known id replaces."""
+    webhooks_of(request).check_named(caller_of(request), data)
     kept, is_new = await broker_of(request).put_subscription(caller_of(request), data)
     return Response(kept, status_code=201 if is_new else 200)
 
@@ -39,6 +41,7 @@ async def replace_subscription(request: AnyRequest, id: Name, data: Subscription
     if data.id is not None and data.id != id:
         raise unusable(f"the body has the id {data.id!r} and the path {id!r}; leave it out of the body", "id")
     data.id = id
+    webhooks_of(request).check_named(caller_of(request), data)
     kept, is_new = await broker_of(request).put_subscription(caller_of(request), data)
     return Response(kept, status_code=201 if is_new else 200)
 

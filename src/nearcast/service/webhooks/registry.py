@@ -29,6 +29,7 @@ from nearcast.service.webhooks.retrying import RetryRules
 from nearcast.service.webhooks.sending import Outcome, Sender
 from nearcast.service.webhooks.signing import check_secret, make_secret
 from nearcast.service.webhooks.worker import CONTENT_TYPE, Worker
+from nearcast.service.wire import SubscriptionIn
 
 # How long the secret before the last one still signs.
 SECRET_OVERLAP_S = 86_400.0
@@ -74,6 +75,13 @@ class Webhooks:
     def all_of(self, caller: Caller) -> list[WebhookOut]:
         mine = (one for one in self._webhooks.values() if one.tenant == caller.tenant and caller.may_read(one.subscriber))
         return [one.shown() for one in sorted(mine, key=lambda one: (one.created, one.id))]
+
+    def check_named(self, caller: Caller, given: SubscriptionIn) -> None:
+        """Raise Problem if a subscription names a webhook that does not read the inbox of its subscriber."""
+        id, owner = given.delivery.webhook, given.subscriber or caller.subscriber
+        webhook = None if id is None else self._webhooks.get((caller.tenant, id))
+        if id is not None and (webhook is None or webhook.subscriber != owner):
+            raise unusable(f"there is no webhook {id!r} of {owner!r}; make it first: POST /v1/webhooks", "delivery.webhook")
 
     def get(self, caller: Caller, id: str) -> WebhookOut:
         return self._owned(caller, id).shown()

@@ -112,6 +112,8 @@ class Worker:
 
     def _note(self, events: list[Event], n_attempts: int, outcome: Outcome, wait_s: float) -> None:
         now = time.time()
+        kind = "accepted" if outcome.is_success else "failed" if wait_s else "given_up"
+        self._broker.metrics.webhook_requests.labels(kind).inc()
         self.place.note(
             WebhookAttempt(
                 time=as_datetime(now),

@@ -1,0 +1,111 @@
+"""An inbox reads the same from memory and from the store, in pieces of any size; what is gone is told as a gap."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from pyroaring import BitMap
+
+from nearcast.service.inbox_reading import EventRow, InboxReading, NotInMemory, RecentPages
+from nearcast.service.wire import Event
+from nearcast.storage.batch import Batch, SubscriptionRow
+from nearcast.storage.pages import ENDED, ENTERED, MATCHED, Events, Page, Span
+from nearcast.storage.store import Store, open_store
+
+N_SUBSCRIPTIONS, N_PAGES = 5, 30
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    opened = open_store(str(tmp_path / "store.db"))
+    rows = []
+    for number in range(1, N_SUBSCRIPTIONS + 1):
+        body = (
+            b'{"id":"s%d","kind":"boolean","subscriber":"a","created":"2026-01-01T00:00:00Z","updated":"2026-01-01T00:00:00Z"'
+        )
+        body = body % number + b',"interest":"oak OR elm","metadata":{"n":1}}'
+        rows.append(SubscriptionRow(number, "t", f"s{number}", "a", "boolean", 1.0, None, 0, None, None, body, None, None))
+    opened.write(Batch(subscriptions=rows))
+    yield opened
+    opened.close()
+
+
+def fill(store: Store, recent: RecentPages) -> list[tuple[int, int]]:
+    """Random pages; (sequence, number) of all their events."""
+    dice, told, last = random.Random(9), [], 0
+    for _ in range(N_PAGES):
+        n = dice.randint(1, 4)
+        span = Span(last + 1, last + 1, last + n + 1)
+        text = b'{"id":"m%d","time":"2026-01-01T00:00:00Z","location":{"type":"Point","coordinates":[1,2]},"keywords":["Oak"]}'
+        texts = [text % (last + 1 + at) for at in range(n)]
+        rows = [
+            (number, span.first + at, span.first + at, dice.choice((MATCHED, ENTERED)))
+            for at in range(n)
+            for number in dice.sample(range(1, N_SUBSCRIPTIONS + 1), dice.choice((0, 0, 1, 3)))
+        ]
+        if dice.random() < 0.2:
+            rows.append((dice.randint(1, N_SUBSCRIPTIONS), span.last, 0, ENDED))
+        told += [(row[1], row[0]) for row in rows]
+        columns = np.array(rows, np.int64).reshape(-1, 4).T
+        rest = np.zeros(len(rows)), np.zeros(len(rows), np.int32)
+        events = Events(columns[0], columns[1], columns[2], columns[3].astype(np.int8), *rest)
+        page = Page.of(span, 1.0, texts, ["t"] * n, events)
+        store.write(Batch(page=page, sequence=span.last))
+        recent.add(page)
+        recent.last = last = span.last
+    return sorted(told)
+
+
+def read_all(reading: InboxReading, numbers: BitMap, limit: int, only_memory: bool = False, after: int = 0) -> list[EventRow]:
+    rows: list[EventRow] = []
+    while True:
+        page = reading.read(numbers, after, limit, 0, only_memory)
+        assert page.cursor > after or not page.rows
+        rows += page.rows
+        after = page.cursor
+        if not page.has_more:
+            return rows
+
+
+@pytest.mark.parametrize("most_bytes", [10**9, 5000, 0])
+def test_pieces_of_any_size_give_the_whole_from_memory_and_store(store: Store, most_bytes: int) -> None:
+    recent = RecentPages(most_bytes, 0)
+    told = fill(store, recent)
+    reading = InboxReading(store, recent)
+    for numbers in (BitMap([1]), BitMap([2, 4]), BitMap(range(1, N_SUBSCRIPTIONS + 1)), BitMap([77])):
+        expected = [row for row in told if row[1] in numbers]
+        for limit in (1, 2, 7, 1000):
+            rows = read_all(reading, numbers, limit)
+            assert [(row.sequence, row.number) for row in rows] == expected
+        for row in rows:
+            event = msgspec.json.decode(row.json, type=Event)
+            assert (event.sequence, event.subject, event.type) == (str(row.sequence), row.subscription, row.type)
+            assert event.data.metadata == {"n": 1}
+            if event.data.message is not None:
+                assert event.data.message.id == row.message
+                assert event.data.keywords == ["oak"]
+    if most_bytes == 10**9:
+        assert len(read_all(reading, BitMap([1]), 3, only_memory=True)) == sum(number == 1 for _, number in told)
+    else:
+        with pytest.raises(NotInMemory):
+            reading.read(BitMap([1]), 0, 3, 0, True)
+
+
+def test_a_cursor_that_is_too_old_is_told(store: Store) -> None:
+    recent = RecentPages(0, 0)
+    told = fill(store, recent)
+    middle = store.pages_before(10**6, 99)[15].last
+    store.remove_before(middle)
+    reading = InboxReading(store, recent)
+    everyone = BitMap(range(1, N_SUBSCRIPTIONS + 1))
+    page = reading.read(everyone, 3, 1000, store.removed, False)
+    assert (page.is_gap, page.oldest) == (True, middle)
+    assert [(row.sequence, row.number) for row in page.rows] == [row for row in told if row[0] > middle]
+    assert not reading.read(everyone, middle, 1000, store.removed, False).is_gap
+    # Nothing that is not there is invented: the message of an event may be gone, the event is not.
+    assert all(row.json for row in page.rows)
