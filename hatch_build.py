@@ -29,7 +29,8 @@ class ConsoleHook(BuildHookInterface[Any]):
         if npm is None or not web.is_dir():
             self.app.display_warning("no npm here: the package is built without the map console")
             return
-        for command in ([npm, "ci", "--no-fund", "--no-audit"], [npm, "run", "build"]):
+        # Not `npm ci`: it wants the binaries of every other platform in the lock file.
+        for command in ([npm, "install", "--no-save", "--no-fund", "--no-audit"], [npm, "run", "build"]):
             if subprocess.run(command, cwd=web, check=False, stdout=subprocess.DEVNULL).returncode:
                 self.app.display_warning(f"`{' '.join(command[1:])}` failed: the package is built without the map console")
                 return
