@@ -8,6 +8,7 @@ from nearcast.testing.small_servers import SmallServer
 
 # Without a graphics card WebGL is drawn by the processor.
 BROWSER_FLAGS = ("--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
+_TRIES = 100
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -35,10 +36,18 @@ class Console:
         return self
 
     def settle(self) -> None:
-        """Wait until the map has drawn what it has."""
-        self.page.evaluate(
-            "() => new Promise((done) => { const map = window.nearcastMap; map.loaded() ? done() : map.once('idle', done); })"
-        )
+        """Wait until the map takes clicks; without a graphics card its finest outlines come much later."""
+        while not self.page.evaluate("() => Boolean(window.nearcastMap && window.nearcastMap.getLayer('places'))"):
+            self.page.wait_for_timeout(50)
+
+    def pick(self, lon: float, lat: float, shown: str) -> None:
+        """Click a place until what is there has been drawn, and was found by the click."""
+        for _ in range(_TRIES):
+            self.page.mouse.click(*self.at(lon, lat))
+            if self.page.locator(shown).count():
+                return
+            self.page.wait_for_timeout(300)
+        self.page.wait_for_selector(shown)
 
     def at(self, lon: float, lat: float) -> tuple[float, float]:
         """Where a place is on the screen."""

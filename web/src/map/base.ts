@@ -51,10 +51,12 @@ export const PALETTES: Record<'light' | 'dark', Palette> = {
 
 export const EMPTY: FeatureCollection = { type: 'FeatureCollection', features: [] };
 
-/** Countries first in coarse outlines, then in fine ones; states where they are known. */
+/** Outlines of countries, coarse and fine, and of states and counties where they are known; and the zoom they are of use from. */
 export const coarse = async () => outlines(await import('world-atlas/countries-110m.json'), 'countries');
 export const fine = async () => outlines(await import('world-atlas/countries-50m.json'), 'countries');
 export const counties = async () => outlines(await import('us-atlas/counties-10m.json'), 'counties');
+export const FINE_FROM = 3.5;
+export const STATES_FROM = 3;
 export const COUNTIES_FROM = 6;
 /** Where there are states and counties: west, south, east, north. */
 export const STATES_BOUNDS = [-180, 17, -65, 72] as const;
@@ -77,9 +79,10 @@ export function baseStyle(palette: Palette): StyleSpecification {
   return {
     version: 8,
     sources: {
-      countries: { type: 'geojson', data: EMPTY },
-      states: { type: 'geojson', data: EMPTY },
-      counties: { type: 'geojson', data: EMPTY },
+      // Outlines have no more detail than this: cutting them into finer tiles is work for nothing.
+      countries: { type: 'geojson', data: EMPTY, maxzoom: 4 },
+      states: { type: 'geojson', data: EMPTY, maxzoom: 5 },
+      counties: { type: 'geojson', data: EMPTY, maxzoom: 6 },
     },
     layers: [
       { id: 'sea', type: 'background', paint: { 'background-color': palette.sea } },
@@ -92,7 +95,7 @@ export function baseStyle(palette: Palette): StyleSpecification {
         minzoom: COUNTIES_FROM,
         paint: { 'line-color': palette.border, 'line-width': 0.6 },
       },
-      { id: 'states', type: 'line', source: 'states', minzoom: 3, paint: { 'line-color': palette.border, 'line-width': 0.5 } },
+      { id: 'states', type: 'line', source: 'states', minzoom: STATES_FROM, paint: { 'line-color': palette.border, 'line-width': 0.5 } },
       { id: 'borders', type: 'line', source: 'countries', paint: { 'line-color': palette.border, 'line-width': 0.9 } },
     ],
   };

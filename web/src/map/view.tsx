@@ -10,7 +10,7 @@ import { boundsOf, pointOf } from '../geometry';
 import { start } from '../start';
 import { attempt, clicked, draft, isIndexShown, messageById, messages, selected, subscriptions, theme, trails } from '../state';
 import type { FeatureCollection } from 'geojson';
-import { baseStyle, coarse, counties, COUNTIES_FROM, EMPTY, fine, PALETTES, states, STATES_BOUNDS } from './base';
+import { baseStyle, coarse, counties, COUNTIES_FROM, EMPTY, fine, FINE_FROM, PALETTES, states, STATES_BOUNDS, STATES_FROM } from './base';
 import { showDeliveries } from './deliveries';
 import { letDraw } from './drawing';
 import { areasOf, borderOf, cellAreas, draftOf, fillOf, lines, messagePoints, overlays, placesOf, SOURCES, type SourceName } from './layers';
@@ -39,18 +39,30 @@ function showOutlines(name: Outline, data: FeatureCollection): void {
   view?.getSource<GeoJSONSource>(name)?.setData(data);
 }
 
+/** What lies over the base map; a new style has none of it. */
+function drawOverlays(map: MapView): void {
+  const palette = PALETTES[theme.value];
+  for (const name of SOURCES) map.addSource(name, { type: 'geojson', data: shown[name] ?? EMPTY, tolerance: 0.1 });
+  for (const layer of overlays(palette)) map.addLayer(layer);
+  for (const name of OUTLINES) map.getSource<GeoJSONSource>(name)?.setData(outlines[name]);
+  showTiles(map);
+  thinOut(map);
+}
+
 /** Another theme is another style: everything drawn is drawn again. */
 function restyle(map: MapView): void {
-  const palette = PALETTES[theme.value];
-  map.setStyle(baseStyle(palette), { diff: false });
-  map.once('styledata', () => {
-    for (const name of SOURCES) map.addSource(name, { type: 'geojson', data: shown[name] ?? EMPTY, tolerance: 0.1 });
-    for (const layer of overlays(palette)) map.addLayer(layer);
-    for (const name of OUTLINES) map.getSource<GeoJSONSource>(name)?.setData(outlines[name]);
-    showTiles(map);
-    thinOut(map);
-  });
+  map.setStyle(baseStyle(PALETTES[theme.value]), { diff: false });
+  map.once('styledata', () => drawOverlays(map));
 }
+
+/** Coarse outlines from afar, fine ones from near: each is fetched when it is first of use. */
+async function showCountries(map: MapView): Promise<void> {
+  const wanted = map.getZoom() < FINE_FROM ? 'coarse' : 'fine';
+  if (countriesShown === wanted || countriesShown === 'fine') return;
+  countriesShown = wanted;
+  showOutlines('countries', await (wanted === 'fine' ? fine() : coarse()));
+}
+let countriesShown: 'none' | 'coarse' | 'fine' = 'none';
 
 /** Tiles of the user's choice, over the land and under everything else. */
 let tiles = '';
@@ -76,10 +88,19 @@ function thinOut(map: MapView): void {
 
 /** Counties are large; they are fetched when they can be seen. */
 async function showCounties(map: MapView): Promise<void> {
-  const seen = map.getBounds();
-  const isThere = seen.getWest() < STATES_BOUNDS[2] && seen.getEast() > STATES_BOUNDS[0] && seen.getSouth() < STATES_BOUNDS[3] && seen.getNorth() > STATES_BOUNDS[1];
-  if (map.getZoom() < COUNTIES_FROM || !isThere || outlines.counties !== EMPTY) return;
+  if (map.getZoom() < COUNTIES_FROM || !isInStates(map) || outlines.counties !== EMPTY) return;
   showOutlines('counties', await counties());
+}
+
+async function showStates(map: MapView): Promise<void> {
+  if (map.getZoom() < STATES_FROM || !isInStates(map) || outlines.states !== EMPTY) return;
+  showOutlines('states', await states());
+}
+
+function isInStates(map: MapView): boolean {
+  const seen = map.getBounds();
+  const [west, south, east, north] = STATES_BOUNDS;
+  return seen.getWest() < east && seen.getEast() > west && seen.getSouth() < north && seen.getNorth() > south;
 }
 
 async function showCells(map: MapView): Promise<void> {
@@ -112,7 +133,7 @@ export function MapPane() {
       attributionControl: false,
       dragRotate: false,
       fadeDuration: 0,
-      renderWorldCopies: true,
+      pixelRatio: Math.min(devicePixelRatio, 2),
     });
     view = map;
     map.addControl(new maplibre.NavigationControl({ showCompass: false }), 'top-right');
@@ -124,10 +145,18 @@ export function MapPane() {
     letDrag(map);
     showDeliveries(map);
     map.on('moveend', () => void showCells(map));
-    map.on('moveend', () => void showCounties(map));
+    map.on('moveend', () => (void showStates(map), void showCounties(map)));
+    void showStates(map);
     void showCounties(map);
     const stops = [
-      effect(() => (theme.value, restyle(map))),
+      theme.subscribe((() => {
+        // Called at once with what there is, which the map was made with.
+        let isFirst = true;
+        return () => {
+          if (!isFirst) restyle(map);
+          isFirst = false;
+        };
+      })()),
       effect(() => (show('areas', areasOf(subscriptions.value.values())), thinOut(map))),
       effect(() => show('places', placesOf(subscriptions.value.values()))),
       effect(() => show('messages', messagePoints(messages.value))),
@@ -137,9 +166,9 @@ export function MapPane() {
       effect(() => (isIndexShown.value, void showCells(map))),
     ];
     void readSettings(map);
-    void coarse().then((data) => outlines.countries === EMPTY && showOutlines('countries', data));
-    void fine().then((data) => showOutlines('countries', data));
-    void states().then((data) => showOutlines('states', data));
+    map.once('styledata', () => drawOverlays(map));
+    map.on('moveend', () => void showCountries(map));
+    void showCountries(map);
     // For scripts that look at the page: the view, and when it is idle.
     (window as unknown as { nearcastMap: MapView }).nearcastMap = map;
     return () => {
