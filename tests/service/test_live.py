@@ -357,6 +357,19 @@ def test_policies_hold_on_live_streams_also_after_coming_back(server: SmallServe
     assert [event.subject for event in again if event.subject == "gum"] == []
 
 
+def test_a_stream_is_closed_when_its_key_is_removed(server: SmallServer) -> None:
+    headers = {"authorization": f"Bearer {server.key}"}
+    with httpx.Client(base_url=server.url, headers=headers, timeout=30) as api:
+        made = api.post("/v1/keys", json={"name": "brief", "roles": ["subscriber"]}).json()
+        with live_socket(server, key=made["secret"]) as socket:
+            socket.recv(timeout=20)
+            assert api.delete(f"/v1/keys/{made['id']}").status_code == 204
+            with pytest.raises(ConnectionClosed) as closed:
+                socket.recv(timeout=20)
+    assert closed.value.rcvd is not None
+    assert (closed.value.rcvd.code, "removed" in closed.value.rcvd.reason) == (4401, True)
+
+
 def test_many_connections_get_every_event(server: SmallServer, client: Client, budget: Budget) -> None:
     n_connections, n_messages = (1000, 200) if budget.is_soak else (100, 40)
     client.subscribe_many([SubscriptionIn(id=f"crowd-{number}", keywords=["crowd"]) for number in range(n_connections)])

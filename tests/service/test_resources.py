@@ -215,7 +215,8 @@ def test_explain_and_dry_run_tell_why_and_what_if(api: httpx.Client) -> None:
     tried = api.post("/v1/dry-run", json={"subscription": {"keywords": ["tea"]}, "messages": 10_000}).json()
     assert tried["hits"] == 1
     assert tried["messages"][0]["id"] == "a-tea"
-    refusal(api.post("/v1/explain", json={"subscription": "why", "message_id": "nothing"}), 404)
+    for id in ("nothing", "m-ffffffffffffffffffffffff"):
+        refusal(api.post("/v1/explain", json={"subscription": "why", "message_id": id}), 404)
 
 
 def test_figures_and_documents_are_served(api: httpx.Client) -> None:
@@ -226,6 +227,12 @@ def test_figures_and_documents_are_served(api: httpx.Client) -> None:
     assert "nearcast_messages_total" in api.get("/metrics").text
     assert api.get("/health").json()["status"] == api.get("/ready").json()["status"] == "ok"
     assert api.get("/v1/stats").headers["x-content-type-options"] == "nosniff"
+
+
+def test_what_is_far_too_long_or_too_deep_is_no_mistake_of_the_server(api: httpx.Client) -> None:
+    refusal(api.get("/assets/" + "a" * 300), 404)
+    for path in ("/v1/messages", "/v1/subscriptions", "/v1/explain", "/v1/inbox/ack"):
+        refusal(api.post(path, content=b'{"payload":' + b"[" * 90_000, headers={"content-type": "application/json"}), 422)
 
 
 @pytest.mark.parametrize(
@@ -243,6 +250,9 @@ def test_figures_and_documents_are_served(api: httpx.Client) -> None:
         ({"keywords": ["\ue000other"]}, None),
         ({"keywords": ["a"], "expires": "2001-01-01T00:00:00Z"}, "expires"),
         ({"keywords": ["a"], "expires": "2101-01-01T00:00:00"}, "expires"),
+        ({"keywords": ["a"], "expires": "9999-12-31T23:59:59-12:00"}, "expires"),
+        ({"keywords": ["a"], "metadata": json.loads('{"a":' * 64 + "1" + "}" * 64)}, None),
+        ({"keywords": ["a"], "region": {"type": "Polygon", "coordinates": [[[0, 0]] * 2001]}}, None),
         ({"keywords": ["a"], "colour": "red"}, "$"),
         ({"id": "a b"}, "$.id"),
     ],
@@ -266,6 +276,8 @@ def test_a_bad_subscription_is_refused_with_the_reason(api: httpx.Client, given:
         {"lifetime": 1, "expires": "2101-01-01T00:00:00Z"},
         {"lifetime": 31_000_000},
         {"time": "2001-01-01T00:00:00"},
+        {"time": "0001-01-01T00:00:00+14:00"},
+        {"payload": json.loads("[" * 200 + "]" * 200)},
         {"id": "m-1"},
         {"text": " ".join(f"w{at}" for at in range(5000))},
         {"audience": {"type": "Box", "bbox": [0, 0, -1, 0]}},

@@ -22,7 +22,7 @@ from nearcast.service.broker import Broker
 from nearcast.service.console import page
 from nearcast.service.console import routes as console_routes
 from nearcast.service.error_answers import HANDLERS
-from nearcast.service.guarding import authorise
+from nearcast.service.guarding import authorise, check_body
 from nearcast.service.keys import Gate
 from nearcast.service.live.opening import LiveStreams
 from nearcast.service.reading import Pace
@@ -44,7 +44,9 @@ _DESCRIPTION = "Location-aware publish/subscribe: standing interests in places a
 def create_app(broker: Broker) -> Litestar:
     """The server around a broker that is not started yet; it starts and stops with the app."""
     gate = Gate(broker)
-    streams = LiveStreams(broker, Pace(), broker.limits.connections)
+    limits = broker.limits
+    streams = LiveStreams(broker, Pace(), limits.connections, limits.connections_per_key, gate.check)
+    gate.on_removal = streams.end_of_key
     broker.metrics.watch("nearcast_live_connections", "Live connections", lambda: streams.pace.n_readers)
     webhooks = Webhooks(broker, AddressRules.of_settings())
     guarded = Router(
@@ -60,6 +62,7 @@ def create_app(broker: Broker) -> Litestar:
             *console_routes.ROUTES,
         ],
         guards=[authorise],
+        before_request=check_body,
         security=[{"key": []}],
     )
 

@@ -12,6 +12,7 @@ import secrets
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar, TypeVarTuple
 
@@ -52,6 +53,7 @@ from nearcast.service.wire import (
 )
 from nearcast.service.writer import Committed, Writer
 from nearcast.storage.batch import AuditRow, Batch, SubscriptionRow
+from nearcast.storage.errors import StoreError
 from nearcast.storage.store import Store
 
 __all__ = ["Broker", "EventPage", "EventRow", "Inbox"]
@@ -78,6 +80,7 @@ class Broker:
         self._inboxes: Inboxes
         self._insight: Insight
         self.observer: Observer
+        self._n_store_bytes = 0
         self.is_ready = False
         self.load_failure: str | None = None
 
@@ -92,7 +95,7 @@ class Broker:
         await self.beside(self._writer.start)
         self.metrics.watch("nearcast_pending", "Messages and changes that wait for the writer", lambda: self._writer.n_pending)
         self.metrics.watch("nearcast_open_inboxes", "Inboxes that somebody reads", lambda: self._inboxes.n_open)
-        self.metrics.watch("nearcast_store_bytes", "Bytes of the store", self.store.database.n_bytes)
+        self.metrics.watch("nearcast_store_bytes", "Bytes of the store", lambda: self._n_store_bytes)
         self.metrics.watch("nearcast_sequence", "The newest cursor", lambda: self.latest)
         self.is_ready = True
 
@@ -140,6 +143,7 @@ class Broker:
 
     def _on_commit(self, committed: Committed) -> None:
         """Called by the writer, in its thread."""
+        self._inboxes.going = committed.removed
         self._loop.call_soon_threadsafe(self._tell, committed)
 
     def _tell(self, committed: Committed) -> None:
@@ -148,7 +152,8 @@ class Broker:
             self.observer.note_moves(committed.applied.batch.places, committed.applied.sequence)
             if committed.applied.batch.page is not None:
                 self.metrics.count_page(committed.applied.batch.page)
-        self._inboxes.removed = committed.removed
+        if committed.removed != self._inboxes.removed:
+            self._inboxes.forget_before(committed.removed)
         self._writer.settled([operation for operation, _ in committed.answers])
         for operation, answer in committed.answers:
             # Whoever asked may have gone away meanwhile.
@@ -169,7 +174,7 @@ class Broker:
         lines = await self.beside(
             check_lines, SUBSCRIPTIONS, body, self.limits.line_count, lambda given, _: self._checked(caller, given)
         )
-        answers = await self._write(PutSubscriptions(caller, lines.good)) if lines.good else []
+        answers = await self._write(PutSubscriptions(caller, lines.good, n_bytes=len(body))) if lines.good else []
         for line, one, answer in zip(lines.line, lines.good, answers, strict=True):
             if isinstance(answer, Problem):
                 lines.refuse(line, answer)
@@ -215,7 +220,7 @@ class Broker:
         check_live(self._writer.engines, self.limits)
         posted = check_message(caller.tenant, message, clock_of(time.time(), self.limits), body)
         key = None if idempotency_key is None else (caller.tenant, idempotency_key)
-        receipts: list[Receipt] = await self._write(Publish([posted], key))
+        receipts: list[Receipt] = await self._write(Publish([posted], key, n_bytes=len(posted.body)))
         if len(receipts) != 1:
             raise _other_request(idempotency_key)
         return MessageReceipt(receipts[0].id, str(receipts[0].sequence), receipts[0].is_repeat)
@@ -228,7 +233,7 @@ class Broker:
             check_lines, MESSAGES, body, self.limits.line_count, lambda given, line: check_message(tenant, given, clock, line)
         )
         key = None if idempotency_key is None else (tenant, idempotency_key)
-        receipts: list[Receipt] = await self._write(Publish(lines.good, key)) if lines.good else []
+        receipts: list[Receipt] = await self._write(Publish(lines.good, key, n_bytes=len(body))) if lines.good else []
         if len(receipts) != len(lines.good):
             raise _other_request(idempotency_key)
         for line, receipt in zip(lines.line, receipts, strict=True):
@@ -236,14 +241,15 @@ class Broker:
                 lines.results[line] = LineResult(line, "repeat", id=receipt.id, cursor=str(receipt.sequence))
         return lines.told(receipts[-1].sequence if receipts else self.latest)
 
-    async def move(self, caller: Caller, moves: Sequence[MoveIn]) -> list[MoveResult | Problem]:
-        answers: list[MoveResult | Problem] = await self._write(Move(caller, moves))
+    async def move(self, caller: Caller, moves: Sequence[MoveIn], n_bytes: int = 0) -> list[MoveResult | Problem]:
+        """`n_bytes` is the size of the request, if it is large."""
+        answers: list[MoveResult | Problem] = await self._write(Move(caller, moves, n_bytes=n_bytes))
         return answers
 
     async def move_lines(self, caller: Caller, body: bytes) -> BulkResult:
         """Bulk NDJSON of `MoveIn`."""
         lines = await self.beside(check_lines, MOVES, body, self.limits.line_count, lambda given, _: given)
-        answers = await self.move(caller, lines.good) if lines.good else []
+        answers = await self.move(caller, lines.good, len(body)) if lines.good else []
         for line, answer in zip(lines.line, answers, strict=True):
             if isinstance(answer, Problem):
                 lines.refuse(line, answer)
@@ -259,9 +265,14 @@ class Broker:
         if not caller.may_read(owner):
             raise forbidden(f"this key acts for {caller.subscriber!r} and cannot read the inbox of {owner!r}")
         if ids is None:
-            return self._inboxes.open(
-                caller.tenant, owner, None, await self.beside(self.store.numbers_of, caller.tenant, owner)
-            )
+            # Open first: what is made while the store is asked comes to open inboxes only.
+            inbox = self._inboxes.open(caller.tenant, owner, None, BitMap())
+            try:
+                self._inboxes.extend(inbox, await self.beside(self.store.numbers_of, caller.tenant, owner))
+            except BaseException:
+                self._inboxes.close(inbox)
+                raise
+            return inbox
         found = await self.beside(self.store.find_subscriptions, [(caller.tenant, id) for id in ids])
         for id in ids:
             row = found.get((caller.tenant, id))
@@ -345,7 +356,14 @@ class Broker:
         return await self.beside(self._insight.dry_run, checked, given.messages)
 
     async def stats(self, caller: Caller) -> StatsOut:
-        return await self.beside(self._insight.stats, caller.tenant)
+        return await self.beside(self._insight.stats, caller.tenant, caller.is_operator)
+
+    async def figures(self) -> bytes:
+        """What is counted, for Prometheus. The store may take its time to tell its size: it is asked beside, not in between."""
+        with suppress(StoreError):
+            if self.is_ready:
+                self._n_store_bytes = await self.beside(self.store.database.n_bytes)
+        return self.metrics.text()
 
 
 def _other_request(key: str | None) -> Problem:

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from nearcast.service.wire import Role
 
+OPERATING_TENANT = "default"
+"""Its admins look after the server, and so see what belongs to no single tenant."""
+
 
 @dataclass(frozen=True, slots=True)
 class Caller:
@@ -19,6 +22,11 @@ class Caller:
     @property
     def is_admin(self) -> bool:
         return "admin" in self.roles
+
+    @property
+    def is_operator(self) -> bool:
+        """Whether it may see figures of the whole server."""
+        return self.is_admin and self.tenant == OPERATING_TENANT
 
     def may_read(self, subscriber: str) -> bool:
         """Whether subscriptions and inboxes of `subscriber` are visible to it."""

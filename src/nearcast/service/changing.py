@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from nearcast.model.regions import Box
 from nearcast.service.engines import Engines
 from nearcast.service.limits import Limits
-from nearcast.service.loading import start_moving, start_ranking
+from nearcast.service.loading import TOLD, start_moving, start_ranking
 from nearcast.service.moving_places import Moved, read_move
 from nearcast.service.operations import EndSubscription, Keep, Move, Operation, PutSubscriptions
 from nearcast.service.posting import Posted, message_out, place_box
@@ -59,6 +60,8 @@ class Changes:
         self._first, self._sequence, self.number, self._now = sequence + 1, sequence, number, now
         self._message_first = 0
         self._rows: dict[tuple[str, str], SubscriptionRow | None] = {}
+        # What the batch keeps of subscriptions that were put, by number.
+        self._put_rows: dict[int, SubscriptionRow] = {}
         self._events: list[Events] = []
         self._fresh: list[Posted] = []
         self._texts: list[bytes] = []
@@ -114,29 +117,38 @@ class Changes:
         self._find([(one.tenant, one.id) for one in operation.checked])
         self._sequence += 1
         answers: list[tuple[SubscriptionRow, bool] | Problem] = []
-        new: dict[int, SubscriptionRow] = {}
-        standing: dict[int, Standing] = {}
+        new: dict[int, tuple[SubscriptionRow, Standing]] = {}
         for one in operation.checked:
-            old = self._rows[one.tenant, one.id]
+            old = known = self._rows[one.tenant, one.id]
             if old is not None and not operation.caller.may_read(old.subscriber):
                 answers.append(forbidden(f"the subscription {one.id!r} belongs to another subscriber; choose another id"))
                 continue
+            if old is not None and old.subscriber != one.subscriber:
+                # Its past stays with whom it was of: the other gets one with a number, and so an inbox, of its own.
+                self._file(new)
+                self._end([old])
+                old = None
             if old is None and self._count(one.tenant, 1) > self._limits.subscriptions:
                 self._count(one.tenant, -1)
                 most = self._limits.subscriptions
                 answers.append(Problem(409, "too_many", f"this tenant has {most} subscriptions, as many as it may; end some"))
                 continue
             row = self._replace(one, old)
-            new[row.number] = row
-            standing[row.number] = one.standing._replace(number=row.number)
+            new[row.number] = row, one.standing._replace(number=row.number)
             self._rows[one.tenant, one.id] = row
-            answers.append((row, old is None))
-        self._prepare_engines(new.values())
-        self._tell(self._watched([*new.values()], self._engines.put([*standing.values()])))
-        self._made.batch.subscriptions += new.values()
-        self._made.new_rows += new.values()
-        self._made.has_changed_engines = True
+            answers.append((row, known is None))
+        self._file(new)
         return answers
+
+    def _file(self, new: dict[int, tuple[SubscriptionRow, Standing]]) -> None:
+        """Hand them to the engines and to the batch; `new` is empty afterwards."""
+        rows = [row for row, _ in new.values()]
+        self._prepare_engines(rows)
+        self._tell(self._watched(rows, self._engines.put([standing for _, standing in new.values()])))
+        self._put_rows.update((row.number, row) for row in rows)
+        self._made.new_rows += rows
+        self._made.has_changed_engines = True
+        new.clear()
 
     def _count(self, tenant: str, change: int) -> int:
         """How many living subscriptions a tenant has, with this change."""
@@ -183,7 +195,7 @@ class Changes:
     def _prepare_engines(self, rows: Iterable[SubscriptionRow]) -> None:
         kinds = {(row.kind, row.tenant) for row in rows}
         if not self._engines.has_moving and any(kind == "moving" for kind, _ in kinds):
-            start_moving(self._store, self._engines, self._limits)
+            start_moving(self._store, self._engines, self._limits, self._now)
         for kind, tenant in kinds:
             if kind == "ranked" and tenant not in self._engines.rankers:
                 start_ranking(self._store, self._engines, tenant, self._limits)
@@ -198,18 +210,19 @@ class Changes:
         for row in rows:
             self._rows[row.tenant, row.id] = None
             self._count(row.tenant, -1)
-        ended = set(numbers)
-        # One that was put by this very batch ends as a row, not by an update before it is there.
-        kept = [row for row in self._made.batch.subscriptions if row.number in ended]
-        self._made.batch.subscriptions = [row for row in self._made.batch.subscriptions if row.number not in ended]
-        self._made.batch.subscriptions += [row._replace(ended=self._sequence) for row in kept]
-        fresh = {row.number for row in kept}
-        self._made.batch.ended += [(number, self._sequence) for number in numbers if number not in fresh]
+        for number in numbers:
+            put = self._put_rows.get(number)
+            if put is None:
+                self._made.batch.ended.append((number, self._sequence))
+            else:
+                # One that was put by this very batch ends as a row, not by an update before it is there.
+                self._put_rows[number] = put._replace(ended=self._sequence)
         self._made.has_changed_engines = True
 
     def _move(self, operation: Move) -> list[MoveResult | Problem]:
         answers: list[MoveResult | Problem] = []
         moved: dict[int, tuple[int, Moved]] = {}
+        self._find([(operation.caller.tenant, given.subscription) for given in operation.moves])
         for at, given in enumerate(operation.moves):
             try:
                 row = self._own_row(operation.caller.tenant, given.subscription, operation)
@@ -231,24 +244,21 @@ class Changes:
             positions = {number: Position(move.time, move.accuracy_m) for number, (_, move) in moved.items()}
             told = self._engines.presences.moved(told, positions, self._place_of)
             self._tell(told)
+            entered, left = (Counter(told.subscription[told.kind == kind].tolist()) for kind in (ENTERED, LEFT))
             for number, (at, move) in moved.items():
                 answer = answers[at]
                 assert isinstance(answer, MoveResult)
-                own = told.subscription == number
-                answer.entered, answer.left = (int((told.kind[own] == kind).sum()) for kind in (ENTERED, LEFT))
+                answer.entered, answer.left = entered[number], left[number]
                 self._place(number, move)
             self._made.has_changed_engines = True
         return answers
 
     def _place(self, number: int, move: Moved) -> None:
-        batch = self._made.batch
-        if any(row.number == number for row in batch.subscriptions):
-            batch.subscriptions = [
-                row._replace(place=move.place, place_time=move.time) if row.number == number else row
-                for row in batch.subscriptions
-            ]
+        put = self._put_rows.get(number)
+        if put is None:
+            self._made.batch.places.append(Place(number, move.place, move.time))
         else:
-            batch.places.append(Place(number, move.place, move.time))
+            self._put_rows[number] = put._replace(place=move.place, place_time=move.time)
 
     def _keep(self, given: Batch) -> None:
         batch = self._made.batch
@@ -268,6 +278,7 @@ class Changes:
     def finish(self) -> Applied:
         made, batch = self._made, self._made.batch
         made.sequence = self._sequence
+        batch.subscriptions = [*self._put_rows.values()]
         presence = self._engines.presences.changed()
         batch.records += presence
         made.has_changed_engines |= bool(presence)
@@ -277,4 +288,6 @@ class Changes:
             span = Span(self._first, self._message_first if self._texts else self._sequence + 1, self._sequence)
             events = joined_events(self._events)
             batch.page = Page.of(span, self._now, self._texts, self._tenants, events)
+        if self._engines.has_moving and not made.is_empty:
+            batch.facts[TOLD] = repr(self._now)
         return made

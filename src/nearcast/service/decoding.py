@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from typing import Generic, TypeVar
 
 import msgspec
+import numpy as np
 
 from nearcast.service.problems import Problem, unusable
 from nearcast.service.wire import MessageIn, MoveIn, SubscriptionIn
 
 T = TypeVar("T")
+_MOST_DEPTH = 64
+"""Arrays and objects inside each other; far above what a shape takes, far below what decoders can bear."""
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+
+
+def check_depth(body: bytes) -> None:
+    """Raise Problem 422 for JSON that is nested too deeply: it could be taken once and never be read again."""
+    if body.count(b"[") + body.count(b"{") <= _MOST_DEPTH:
+        return
+    brackets = np.frombuffer(_STRING.sub(b"", body).translate(None, _NO_BRACKETS), np.uint8)
+    is_opening = (brackets == ord("[")) | (brackets == ord("{"))
+    depth = int(np.cumsum(np.where(is_opening, 1, -1)).max(initial=0))
+    if depth > _MOST_DEPTH:
+        raise unusable(f"the JSON is {depth} levels deep; at most {_MOST_DEPTH} are allowed: make it flatter")
 
 
 class LineDecoder(Generic[T]):
@@ -20,6 +37,7 @@ class LineDecoder(Generic[T]):
 
     def one(self, body: bytes) -> T:
         """The document; raises Problem 400 for bad JSON, 422 for a wrong one."""
+        check_depth(body)
         try:
             return self._decoder.decode(body)
         except msgspec.DecodeError as error:
@@ -33,10 +51,12 @@ class LineDecoder(Generic[T]):
         if len(texts) > most:
             raise Problem(413, "too_large", f"the request has {len(texts)} lines; at most {most} are allowed: send several")
         try:
+            for text in texts:
+                check_depth(text)
             found: list[T | Problem] = [*self._decoder.decode_lines(body)]
             if len(found) == len(texts):
                 return found, texts
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, Problem):
             # One by one, to tell which.
             pass
         return self._one_by_one(texts), texts

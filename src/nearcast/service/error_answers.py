@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 from typing import Any
 
@@ -11,7 +12,7 @@ from litestar.exceptions import HTTPException, ValidationException
 from litestar.openapi.datastructures import ResponseSpec
 
 from nearcast.service.decoding import problem_of
-from nearcast.service.problems import Problem, store_failed
+from nearcast.service.problems import Problem, not_found, store_failed
 from nearcast.service.wire import ErrorBody, ErrorOut
 from nearcast.storage.errors import StoreError
 
@@ -69,6 +70,9 @@ def of_http(request: AnyRequest, error: HTTPException) -> Response[ErrorOut]:
 
 def of_anything(request: AnyRequest, error: Exception) -> Response[ErrorOut]:
     """A mistake of ours; it is told in the log and not to the world."""
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        # No file system takes such a name, so no file has it.
+        return of_problem(request, not_found("file", request.url.path))
     log.error("%s %s failed", request.method, request.url.path, exc_info=error)
     return answer(500, ErrorBody("internal", "the server made a mistake; its log says more"))
 

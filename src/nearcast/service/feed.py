@@ -19,6 +19,10 @@ class Feed:
         self._wake = asyncio.Event()
         self._is_closed = False
 
+    @property
+    def is_closed(self) -> bool:
+        return self._is_closed
+
     async def wait(self, after: int) -> bool:
         """Return True as soon as there are events after `after`, False once the feed is closed."""
         while self.latest <= after and not self._is_closed:

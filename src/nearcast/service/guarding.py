@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ipaddress
 from typing import Any
 
-from litestar.connection import ASGIConnection
+from litestar.connection import ASGIConnection, Request
 from litestar.handlers.base import BaseRouteHandler
 
 from nearcast.service.broker import Broker
-from nearcast.service.callers import Caller
+from nearcast.service.callers import OPERATING_TENANT, Caller
+from nearcast.service.decoding import check_depth
 from nearcast.service.keys import Gate
 from nearcast.service.problems import Problem, forbidden
 
@@ -35,6 +37,26 @@ async def admit(connection: Connection, wanted: frozenset[str], authorization: s
         names = " or ".join(sorted(wanted))
         raise forbidden(f"this needs a key with the role {names}; this one has {', '.join(sorted(caller.roles))}")
     return caller
+
+
+async def check_body(request: Request[Any, Any, Any]) -> None:
+    """Before the framework decodes it; the lines of bulk requests are checked one by one when they are decoded."""
+    if request.method in ("POST", "PUT", "PATCH") and not request.url.path.endswith("/bulk"):
+        check_depth(await request.body())
+
+
+def check_operator(caller: Caller) -> None:
+    """Raise Problem if a caller may not see what belongs to no single tenant."""
+    if not caller.is_operator:
+        raise forbidden(f"this shows the whole server; it needs an admin's key of the tenant {OPERATING_TENANT!r}")
+
+
+def is_local(connection: Connection) -> bool:
+    """Whether the other side is on this machine, or a proxy there that does not say for whom it asks."""
+    try:
+        return connection.client is not None and ipaddress.ip_address(connection.client.host).is_loopback
+    except ValueError:
+        return False
 
 
 def caller_of(connection: Connection) -> Caller:

@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import msgspec
 from pyroaring import BitMap
 
 from nearcast.service.event_text import (
@@ -21,8 +22,17 @@ from nearcast.service.event_text import (
 from nearcast.storage.pages import ENDED, Page
 from nearcast.storage.store import Store
 
-# What is known of subscriptions and messages costs about a kilobyte each.
+# What is known of a subscription costs about a kilobyte; of a message as much, and its text and words.
 _CACHED = 30_000
+_CACHED_BYTES = 64_000_000
+_WORD_BYTES = 80
+# A piece of an inbox ends with the event that makes it so large, and is put together from pages of so much.
+_PIECE_BYTES = 4_000_000
+_PAGES_BYTES = 64_000_000
+
+
+_Found = tuple[int, int, int, int, float, int, Page]
+"""Sequence, number, message, kind, score, rank, and the page they are in."""
 
 
 class EventRow(NamedTuple):
@@ -110,6 +120,7 @@ class InboxReading:
         self._store, self._recent = store, recent
         self._subjects: dict[int, Subject] = {}
         self._messages: dict[int, MessageFacts] = {}
+        self._n_cached_bytes = 0
 
     def forget(self, number: int) -> None:
         """A subscription has changed: what is known of it is old."""
@@ -119,7 +130,8 @@ class InboxReading:
         """Events in order; raises NotInMemory instead of asking the store if `only_memory`."""
         is_gap, up_to = after < removed, self._recent.last
         after = max(after, removed)
-        found: list[tuple[int, int, int, int, float, int, Page]] = []
+        found: list[_Found] = []
+        n_bytes = 0
         for page in self._pages(numbers, after, up_to, only_memory):
             hits = page.reached & numbers
             found_here = [
@@ -130,16 +142,23 @@ class InboxReading:
             if len(hits) > 1:
                 found_here.sort(key=lambda row: row[:2])
             found += found_here
-            if len(found) >= limit:
+            n_bytes += page.n_bytes
+            if len(found) >= limit or n_bytes >= _PAGES_BYTES:
                 # Events of one sequence are never torn apart: a cursor could not tell between them.
-                end = limit
+                end = min(limit, len(found))
                 while end < len(found) and found[end][0] == found[end - 1][0]:
                     end += 1
-                cursor, has_more = found[end - 1][0], end < len(found) or page.last < up_to
-                if end == len(found):
-                    cursor = page.last
-                return EventPage(self._rows(found[:end], only_memory), cursor, has_more, is_gap, removed)
-        return EventPage(self._rows(found, only_memory), max(up_to, after), False, is_gap, removed)
+                has_more = end < len(found) or page.last < up_to
+                cursor = page.last if end == len(found) else found[end - 1][0]
+                return self._piece(found[:end], EventPage([], cursor, has_more, is_gap, removed), only_memory)
+        return self._piece(found, EventPage([], max(up_to, after), False, is_gap, removed), only_memory)
+
+    def _piece(self, found: list[_Found], whole: EventPage, only_memory: bool) -> EventPage:
+        """As many as the size allows; `whole` tells of all of them but the rows."""
+        rows, n_taken = self._rows(found, only_memory)
+        if n_taken == len(found):
+            return whole._replace(rows=rows)
+        return whole._replace(rows=rows, cursor=found[n_taken - 1][0], has_more=True)
 
     def _pages(self, numbers: BitMap, after: int, up_to: int, only_memory: bool) -> Iterator[Page]:
         while after < up_to:
@@ -157,14 +176,19 @@ class InboxReading:
             yield found
             after = found.last
 
-    def _rows(self, found: list[tuple[int, int, int, int, float, int, Page]], only_memory: bool) -> list[EventRow]:
-        self._know({row[1] for row in found}, only_memory)
-        rows = []
+    def _rows(self, found: list[_Found], only_memory: bool) -> tuple[list[EventRow], int]:
+        """Rows until they are large together, and how many of those that were found they stand for."""
+        subjects = self._know({row[1] for row in found}, only_memory)
+        rows: list[EventRow] = []
+        n_bytes, before = 0, 0
         page_before, text = None, b""
-        for sequence, number, message, kind, score, rank, page in found:
+        for n_taken, (sequence, number, message, kind, score, rank, page) in enumerate(found):
+            if n_bytes >= _PIECE_BYTES and sequence != before:
+                return rows, n_taken
+            before = sequence
             if page is not page_before:
                 page_before, text = page, time_text(page.time)
-            subject = self._subjects.get(number)
+            subject = subjects.get(number)
             if subject is None:
                 # Gone by retention, with everything it had.
                 continue
@@ -172,19 +196,22 @@ class InboxReading:
             happening = Happening(sequence, kind, score, rank, page.time, text)
             json = event_text(subject, happening, held)
             rows.append(EventRow(sequence, number, subject.id, TYPES[kind], held.id if held else "", page.time, json))
-        return rows
+            n_bytes += len(json)
+        return rows, len(found)
 
-    def _know(self, numbers: set[int], only_memory: bool) -> None:
-        unknown = numbers - self._subjects.keys()
+    def _know(self, numbers: set[int], only_memory: bool) -> dict[int, Subject]:
+        """Of this reader alone: others may forget what it needs at any time."""
+        known = {number: subject for number in numbers if (subject := self._subjects.get(number)) is not None}
+        unknown = numbers - known.keys()
         if not unknown:
-            return
+            return known
         if only_memory:
             raise NotInMemory
         if len(self._subjects) > _CACHED:
             self._subjects.clear()
-            unknown = numbers
         for row in self._store.subscriptions_of(sorted(unknown)):
-            self._subjects[row.number] = subject_of(row)
+            known[row.number] = self._subjects[row.number] = subject_of(row)
+        return known
 
     def _message(self, sequence: int, page: Page, only_memory: bool) -> MessageFacts | None:
         held = self._messages.get(sequence)
@@ -198,7 +225,13 @@ class InboxReading:
         text = None if home is None else home.message(sequence)
         if text is None:
             return None
-        if len(self._messages) > _CACHED:
+        if len(self._messages) > _CACHED or self._n_cached_bytes > _CACHED_BYTES:
             self._messages.clear()
-        facts = self._messages[sequence] = message_facts(text[0])
+            self._n_cached_bytes = 0
+        try:
+            facts = self._messages[sequence] = message_facts(text[0])
+        except (msgspec.DecodeError, RecursionError):
+            # It can be read by nobody; the other events of the inbox must be.
+            return None
+        self._n_cached_bytes += len(facts.text) + _WORD_BYTES * len(facts.words)
         return facts

@@ -42,15 +42,23 @@ class Inboxes:
         self.reading = InboxReading(store, self.recent)
         self.removed = store.removed
         """Events up to this one may be gone."""
+        self.going = self.removed
+        """As `removed`, set by the writer's thread before any goes."""
         self._watchers = Watchers()
         self._open: dict[tuple[str, str], set[Inbox]] = {}
         self._options: dict[int, tuple[DeliveryPolicy | None, str | None]] = {}
-        for number, options in store.subscription_options():
+        ended = []
+        for number, options, end in store.subscription_options():
             self._note_options(number, options)
+            if end is not None:
+                ended.append((end, number))
+        # When those ended that have options, oldest first: they count until retention takes their last events.
+        self._ended = {number: end for end, number in sorted(ended)}
 
     @property
     def n_open(self) -> int:
-        return sum(map(len, self._open.values()))
+        # Copied at once: figures are also gathered in other threads.
+        return sum(map(len, list(self._open.values())))
 
     def open(self, tenant: str, subscriber: str, ids: Iterable[str] | None, numbers: BitMap) -> Inbox:
         inbox = Inbox(tenant, subscriber, None if ids is None else tuple(ids), Feed(numbers))
@@ -58,6 +66,14 @@ class Inboxes:
         self._open.setdefault((tenant, subscriber), set()).add(inbox)
         self._watchers.add(inbox.feed, numbers)
         return inbox
+
+    def extend(self, inbox: Inbox, numbers: BitMap) -> None:
+        """More subscriptions for an open inbox, with what has come for them."""
+        if inbox not in self._open.get((inbox.tenant, inbox.subscriber), ()):
+            return
+        inbox.feed.numbers |= numbers
+        self._watchers.add(inbox.feed, numbers)
+        inbox.feed.tell(self.recent.last)
 
     def close(self, inbox: Inbox) -> None:
         self._watchers.remove(inbox.feed, inbox.feed.numbers)
@@ -75,6 +91,9 @@ class Inboxes:
         """Something is on disk: readers may have it now."""
         for row in applied.new_rows:
             self._note_row(row)
+        for number, end in _endings(applied):
+            if number in self._options:
+                self._ended[number] = end
         for place in applied.batch.places:
             self.reading.forget(place.number)
         page = applied.batch.page
@@ -83,6 +102,16 @@ class Inboxes:
         self.recent.last = max(self.recent.last, applied.sequence)
         if page is not None:
             self._watchers.tell(page.reached, page.last)
+
+    def forget_before(self, removed: int) -> None:
+        """Retention has taken everything up to a sequence: what ended by then tells nothing any more."""
+        self.removed = removed
+        while self._ended:
+            number = next(iter(self._ended))
+            if self._ended[number] > removed:
+                break
+            del self._ended[number]
+            self._options.pop(number, None)
 
     def _note_row(self, row: SubscriptionRow) -> None:
         self.reading.forget(row.number)
@@ -108,4 +137,14 @@ class Inboxes:
         return None if found is None else found[1]
 
     def read(self, numbers: BitMap, after: int, limit: int, only_memory: bool) -> EventPage:
-        return self.reading.read(numbers, after, limit, self.removed, only_memory)
+        while True:
+            going = self.going
+            page = self.reading.read(numbers, after, limit, going, only_memory)
+            # What went meanwhile may be missing: then it is told as a gap.
+            if self.going == going or after >= self.going:
+                return page
+
+
+def _endings(applied: Applied) -> list[tuple[int, int]]:
+    """(number, sequence) of those that end, also of those that were made in the same commit."""
+    return [*applied.batch.ended, *((row.number, row.ended) for row in applied.batch.subscriptions if row.ended is not None)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 
 from nearcast.engines.boolean import Matcher
@@ -10,7 +11,7 @@ from nearcast.model.message import Message
 from nearcast.model.regions import Box
 from nearcast.service.inboxes import Inboxes
 from nearcast.service.limits import Limits
-from nearcast.service.loading import messages_back, posted_of
+from nearcast.service.loading import UNREADABLE, messages_back, posted_of
 from nearcast.service.posting import Posted, check_message, clock_of, id_key, message_out, sequence_of_given
 from nearcast.service.problems import Problem, not_found, unusable
 from nearcast.service.standing import Checked
@@ -98,7 +99,8 @@ class Insight:
         tried: list[Posted] = []
         for _, text, tenant, _ in messages_back(self._store, 0.0):
             if tenant == checked.tenant:
-                tried.append(posted_of(text, tenant))
+                with contextlib.suppress(*UNREADABLE):
+                    tried.append(posted_of(text, tenant))
                 if len(tried) == n_messages:
                     break
         matcher = Matcher()
@@ -115,10 +117,12 @@ class Insight:
         clauses = int(matcher.stats()["clauses"])
         return DryRunOut(len(tried), len(hits), shown, matcher.report.candidates, clauses)
 
-    def stats(self, tenant: str) -> StatsOut:
+    def stats(self, tenant: str, is_operator: bool) -> StatsOut:
+        """Engines are shared by all tenants, but for those of ranked subscriptions: only operators see more than their own."""
+        sizes = self._writer.engines.stats()
         return StatsOut(
             self._store.count_subscriptions(tenant),
             str(self._inboxes.recent.last),
             str(self._inboxes.removed),
-            self._writer.engines.stats(),
+            {name: size for name, size in sizes.items() if is_operator or name == f"ranked.{tenant}"},
         )

@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import secrets
 import time
+from collections.abc import Callable
 from datetime import datetime
 
 import msgspec
@@ -63,6 +64,8 @@ class Gate:
         self._broker = broker
         self._known: dict[str, tuple[float, KeyRow | None]] = {}
         self._allowance: dict[str, tuple[float, float]] = {}
+        self.on_removal: Callable[[str], None] = lambda id: None
+        """Ends what a key that was removed still has open."""
 
     async def admit(self, authorization: str | None) -> Caller:
         """The caller behind an Authorization header; raises Problem 401 or 429."""
@@ -80,11 +83,16 @@ class Gate:
         is_right = hmac.compare_digest(_digest(secret), _NOBODY if row is None else row.digest)
         if row is None or not is_right:
             raise _unknown("the API key is not known; ask an administrator for a new one")
-        body = _decode(row.body)
-        if body.expires is not None and body.expires.timestamp() <= time.time():
-            raise _unknown("the API key has expired; ask an administrator for a new one")
+        body = _living(row)
         self._spend(id)
         return Caller(id, row.tenant, frozenset(body.roles), body.subscriber)
+
+    async def check(self, id: str) -> None:
+        """Raise Problem 401 if a key that was let in has been removed or has expired since; a check costs no request."""
+        row = await self._row(id)
+        if row is None:
+            raise removed_key()
+        _living(row)
 
     async def _row(self, id: str) -> KeyRow | None:
         now = time.monotonic()
@@ -100,6 +108,7 @@ class Gate:
     def forget(self, id: str) -> None:
         """A key was removed: it ends now, not in a while."""
         self._known.pop(id, None)
+        self.on_removal(id)
 
     def _spend(self, id: str) -> None:
         most, now = self._broker.limits.requests_per_s, time.monotonic()
@@ -108,6 +117,18 @@ class Gate:
         if left < 1.0:
             raise Problem(429, "too_many_requests", f"this key may send {most} requests in a second; wait", retry_after=1)
         self._allowance[id] = left - 1.0, now
+
+
+def _living(row: KeyRow) -> _KeyBody:
+    body = _decode(row.body)
+    if body.expires is not None and body.expires.timestamp() <= time.time():
+        raise _unknown("the API key has expired; ask an administrator for a new one")
+    return body
+
+
+def removed_key() -> Problem:
+    """For those who came in with a key that is no more."""
+    return _unknown("the API key has been removed; ask an administrator for a new one")
 
 
 def _unknown(message: str) -> Problem:

@@ -14,7 +14,9 @@ class Limits:
     body_bytes: int
     line_count: int
     pending_messages: int
+    pending_bytes: int
     batch_messages: int
+    batch_bytes: int
     default_lifetime_s: int
     retention_s: int
     retention_bytes: int
@@ -24,6 +26,8 @@ class Limits:
     subscriptions: int
     requests_per_s: int
     connections: int
+    connections_per_key: int
+    webhooks_per_subscriber: int
 
 
 def read_limits() -> Limits:

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from nearcast.engines.boolean import Matcher
-from nearcast.errors import StoredFormatError
+from nearcast.errors import NearcastError, StoredFormatError
 from nearcast.service.engines import Engines
 from nearcast.service.limits import Limits
 from nearcast.service.posting import Posted, message_out, place_box, words_of
@@ -25,6 +25,10 @@ from nearcast.storage.store import Store
 log = logging.getLogger(__name__)
 _PUT_AT_ONCE = 200_000
 _PAGES_AT_ONCE = 64
+UNREADABLE = (NearcastError, msgspec.DecodeError, RecursionError)
+"""What reading a kept message may raise that this version would not have taken."""
+TOLD = "told"
+"""The fact that says up to when moving subscriptions have been told what time does."""
 
 
 class _Expiry(msgspec.Struct):
@@ -51,7 +55,8 @@ def load_engines(store: Store, folder: Path | None, limits: Limits) -> Engines:
         engines.put([standing_of(row) for row in rows])
     for rows in _batched(store.changed_subscriptions(0, "moving")):
         if not engines.has_moving:
-            start_moving(store, engines, limits)
+            # As of what was told last: who is inside a message that has expired since is still to be told that it leaves.
+            start_moving(store, engines, limits, float(store.fact(TOLD) or time.time()))
         engines.put([standing_of(row) for row in rows])
     engines.presences.restore(store.records(COLLECTION))
     for rows in _batched(store.changed_subscriptions(0, "ranked")):
@@ -63,30 +68,40 @@ def load_engines(store: Store, folder: Path | None, limits: Limits) -> Engines:
     return engines
 
 
-def start_moving(store: Store, engines: Engines, limits: Limits) -> None:
-    """Hand the living messages to the moving matcher."""
-    now = time.time()
-    found: list[tuple[int, bytes, str]] = []
+def start_moving(store: Store, engines: Engines, limits: Limits, now: float) -> None:
+    """Hand the messages that live at a time to the moving matcher."""
+    found: list[tuple[int, Posted]] = []
     for sequence, text, tenant, _ in messages_back(store, now - limits.retention_s):
-        expires = _read_expiry(text).expires
-        if expires is not None and expires.timestamp() > now:
-            found.append((sequence, text, tenant))
-            if len(found) == limits.live_messages:
-                break
+        try:
+            expires = _read_expiry(text).expires
+            if expires is None or expires.timestamp() <= now:
+                continue
+            found.append((sequence, posted_of(text, tenant)))
+        except UNREADABLE as error:
+            _tell_unreadable(sequence, error)
+        if len(found) == limits.live_messages:
+            break
     found.reverse()
-    engines.start_moving([posted_of(text, tenant) for _, text, tenant in found], [item[0] for item in found], now)
+    engines.start_moving([posted for _, posted in found], [sequence for sequence, _ in found], now)
 
 
 def start_ranking(store: Store, engines: Engines, tenant: str, limits: Limits) -> None:
     """Fill the window of a tenant's ranker from the log."""
-    found: list[tuple[int, bytes]] = []
+    found: list[tuple[int, Posted]] = []
     for sequence, text, owner, _ in messages_back(store, 0.0):
         if owner == tenant:
-            found.append((sequence, text))
+            try:
+                found.append((sequence, posted_of(text, tenant)))
+            except UNREADABLE as error:
+                _tell_unreadable(sequence, error)
             if len(found) == limits.ranked_window:
                 break
     found.reverse()
-    engines.start_ranking(tenant, [posted_of(text, tenant) for _, text in found], [item[0] for item in found])
+    engines.start_ranking(tenant, [posted for _, posted in found], [sequence for sequence, _ in found])
+
+
+def _tell_unreadable(sequence: int, error: Exception) -> None:
+    log.warning("the message at %d cannot be read and is left out of the engines: %s", sequence, error)
 
 
 def messages_back(store: Store, since: float) -> Iterator[tuple[int, bytes, str, float]]:

@@ -9,8 +9,8 @@ import msgspec
 from nearcast.errors import NearcastError
 from nearcast.model.regions import Region
 from nearcast.service.problems import Problem, unusable
-from nearcast.service.shapes import Point, middle_of, moved_to, point_of, region_of
-from nearcast.service.standing import subscription_out
+from nearcast.service.shapes import Point, given_region, middle_of, moved_to, point_of
+from nearcast.service.standing import seconds_of, subscription_out
 from nearcast.service.wire import MoveIn
 from nearcast.storage.batch import SubscriptionRow
 
@@ -36,7 +36,7 @@ def read_move(row: SubscriptionRow, given: MoveIn, now: float) -> Moved | None:
         if given.time.utcoffset() is None:
             raise unusable(f"time={given.time.isoformat()!r} has no time zone; add Z or an offset", "time")
         # A clock that runs ahead must not make all moves to come late.
-        time = min(now, given.time.timestamp())
+        time = min(now, seconds_of(given.time, "time"))
     if row.place_time is not None and time < row.place_time:
         return None
     try:
@@ -47,7 +47,7 @@ def read_move(row: SubscriptionRow, given: MoveIn, now: float) -> Moved | None:
             if held is None:
                 raise unusable(f"subscription {row.id!r} listens everywhere; a move to a location needs a region", "location")
             shape = moved_to(held, point_of(given.location))
-        region, middle = region_of(shape), middle_of(shape)
+        region, middle = given_region(shape), middle_of(shape)
     except Problem:
         raise
     except NearcastError as error:

@@ -19,9 +19,12 @@ class Operation:
     """`answer` is resolved on the event loop when the commit that holds it is on disk."""
 
     answer: asyncio.Future[Any] = field(init=False)
+    n_bytes: int = field(default=0, kw_only=True)
+    """Of the request, if it may be large."""
 
     @property
-    def n_messages(self) -> int:
+    def n_lines(self) -> int:
+        """The messages or changes it holds."""
         return 1
 
 
@@ -31,6 +34,10 @@ class PutSubscriptions(Operation):
 
     caller: Caller
     checked: Sequence[Checked]
+
+    @property
+    def n_lines(self) -> int:
+        return len(self.checked)
 
 
 @dataclass(slots=True, eq=False)
@@ -48,6 +55,10 @@ class Move(Operation):
     caller: Caller
     moves: Sequence[MoveIn]
 
+    @property
+    def n_lines(self) -> int:
+        return len(self.moves)
+
 
 @dataclass(slots=True, eq=False)
 class Publish(Operation):
@@ -57,7 +68,7 @@ class Publish(Operation):
     request_key: tuple[str, str] | None = None
 
     @property
-    def n_messages(self) -> int:
+    def n_lines(self) -> int:
         return len(self.posted)
 
 

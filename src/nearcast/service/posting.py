@@ -14,8 +14,8 @@ from nearcast.model.normalise import fold, normalise
 from nearcast.model.regions import Box, Region
 from nearcast.service.limits import Limits
 from nearcast.service.problems import Problem, unusable
-from nearcast.service.shapes import place_of, region_of
-from nearcast.service.standing import moment
+from nearcast.service.shapes import given_region, place_of
+from nearcast.service.standing import moment, seconds_of
 from nearcast.service.wire import MessageIn, MessageOut, PointShape
 from nearcast.service.words import check_words, tag_words, tenant_word
 
@@ -69,12 +69,14 @@ def check_message(tenant: str, given: MessageIn, clock: Clock, line: bytes | Non
         is_point = -180.0 <= x <= 180.0 and -90.0 <= y <= 90.0
         box = (x, y, x, y) if is_point else place_of(shape).bounds
         words = words_of(tenant, given.keywords, given.text, given.tags)
-        audience = None if given.audience is None else region_of(given.audience)
+        audience = None if given.audience is None else given_region(given.audience)
         is_plain = given.time is None and given.expires is None and given.lifetime is None and given.id is None
-        # A null may be an id or a time that is not there; it must not stand beside the one that is added.
-        if is_plain and line is not None and b"null" not in line:
+        line = None if line is None else line.strip()
+        # A null may be an id or a time that is not there; it must not stand beside the one that is added. A line break would
+        # end an event of a stream.
+        if is_plain and line is not None and b"null" not in line and b"\n" not in line and b"\r" not in line:
             # Plain form: encode a MessageOut, as below.
-            body = b"".join((clock.start, b",", line.strip()[1:-1], clock.end))
+            body = b"".join((clock.start, b",", line[1:-1], clock.end))
             return Posted(tenant, None, body, words, box, clock.default_expires, audience)
         happened, expires = _times(given, clock)
     except Problem:
@@ -94,14 +96,14 @@ def _times(given: MessageIn, clock: Clock) -> tuple[float, float]:
     if given.time is not None:
         if given.time.utcoffset() is None:
             raise unusable(f"time={given.time.isoformat()!r} has no time zone; add Z or an offset", "time")
-        happened = given.time.timestamp()
+        happened = seconds_of(given.time, "time")
     expires = clock.default_expires if given.lifetime is None else clock.now + given.lifetime
     if given.expires is not None:
         if given.lifetime is not None:
             raise unusable("expires and lifetime are both given; expected one of them", "expires")
         if given.expires.utcoffset() is None:
             raise unusable(f"expires={given.expires.isoformat()!r} has no time zone; add Z or an offset", "expires")
-        expires = given.expires.timestamp()
+        expires = seconds_of(given.expires, "expires")
         if expires <= clock.now:
             raise unusable(f"expires={given.expires.isoformat()!r} is past; expected a time to come", "expires")
     if expires > clock.last_expires:
@@ -138,9 +140,11 @@ def sequence_of_given(id: str) -> int | None:
     if not id.startswith(_GIVEN):
         return None
     try:
-        return int(id[len(_GIVEN) :], 16)
+        sequence = int(id[len(_GIVEN) :], 16)
     except ValueError:
         return None
+    # Another spelling of a number is another id, and a store holds no larger ones.
+    return sequence if 0 < sequence < 2**63 and given_id(sequence) == id else None
 
 
 def id_key(tenant: str, id: str) -> bytes:

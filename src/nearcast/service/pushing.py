@@ -28,9 +28,9 @@ class Pusher:
         self._held: dict[int, list[EventRow]] = {}
 
     @property
-    def is_holding(self) -> bool:
-        """Whether rows were taken that are not yet pushed."""
-        return bool(self._held)
+    def first_held(self) -> int | None:
+        """The oldest sequence that the notifiers hold; None if they hold nothing."""
+        return min((sequence for notifier in self.notifiers.values() for sequence in notifier.held), default=None)
 
     @property
     def due(self) -> float:
@@ -55,6 +55,20 @@ class Pusher:
                 pushed += self._push_held(row.number)
             pushed += self._offer(policy, row)
         return pushed
+
+    def is_held(self, row: EventRow) -> bool:
+        notifier = self.notifiers.get(row.number)
+        return notifier is not None and row.sequence in notifier.held
+
+    def hold_again(self, rows: Iterable[EventRow]) -> None:
+        """Give back, in order, the rows that the notifiers hold; those that are not among them are given up."""
+        self._held = {}
+        for row in rows:
+            self._held.setdefault(row.number, []).append(row)
+        for number, notifier in self.notifiers.items():
+            notifier.held = [row.sequence for row in self._held.get(number, ())]
+            if not notifier.held:
+                notifier.n_held = 0
 
     def advance(self, now: float) -> list[bytes]:
         """The digests that are due."""

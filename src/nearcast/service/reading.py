@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -15,6 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from nearcast.service.broker import Broker, EventRow, Inbox
+from nearcast.service.problems import Problem
 from nearcast.service.pushing import Pusher
 from nearcast.service.wire import Event, EventData
 
@@ -64,18 +65,30 @@ class Reader:
         self._pace = pace
         self.wants: Callable[[EventRow], bool] | None = None
         """Which rows of the inbox concern the reader; None: all."""
+        self.check: Callable[[], Awaitable[None]] | None = None
+        """Asked with every heartbeat, busy or not; raises Problem if the reader may not go on."""
+        self._ending: Problem | None = None
 
     async def frames(self) -> AsyncGenerator[Frame, None]:
-        """The caller takes the next frame when it has dealt with the one before: that is the back-pressure."""
+        """The caller takes the next frame when it has dealt with the one before: that is the back-pressure.
+
+        Raises Problem if the reader must end before the server does.
+        """
         self._pace.n_readers += 1
         try:
             loop, next_time, second = asyncio.get_running_loop(), 0.0, 0
+            next_check = loop.time() + self._pace.heartbeat_s
             # So that the client knows where it stands before anything happens.
             yield Frame([], self._cursor)
             while True:
                 wait_s = next_time - loop.time()
                 if wait_s > 0:
                     await asyncio.sleep(wait_s)
+                if self.check is not None and loop.time() >= next_check:
+                    await self.check()
+                    next_check = loop.time() + self._pace.heartbeat_s
+                if self._inbox.feed.is_closed:
+                    break
                 events = await self._read()
                 if events:
                     yield Frame(events, self._cursor)
@@ -83,11 +96,18 @@ class Reader:
                     second = int(now)
                     next_time = now + self._pace.gap_s(second, second != before)
                 elif not await self._wait():
-                    return
+                    break
                 elif self._inbox.feed.latest <= self._cursor and self._pusher.due > time.time():
                     yield Frame([], self._cursor)
+            if self._ending is not None:
+                raise self._ending
         finally:
             self._pace.n_readers -= 1
+
+    def end(self, cause: Problem) -> None:
+        """No more frames: whoever takes them is told the cause."""
+        self._ending = cause
+        self._inbox.feed.close()
 
     async def replay(self) -> None:
         """Bring the policies to where they were at the cursor, by what the inbox still has before it."""
@@ -98,6 +118,21 @@ class Reader:
             if not page.has_more:
                 break
             position = page.cursor
+
+    async def hold_again(self) -> None:
+        """Read anew what the policies were holding at the cursor."""
+        first = self._pusher.first_held
+        if first is None:
+            return
+        rows: list[EventRow] = []
+        position = first - 1
+        while position < self._cursor:
+            page = await self._broker.read_events(self._inbox, position, self._pace.frame_events)
+            rows += [row for row in self._wanted(page.rows) if self._pusher.is_held(row)]
+            if not page.has_more:
+                break
+            position = page.cursor
+        self._pusher.hold_again(rows)
 
     async def _read(self) -> list[bytes]:
         """The events of the next frame; empty if there is nothing to read."""

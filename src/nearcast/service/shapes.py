@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from nearcast import settings
+from nearcast.errors import RegionError
 from nearcast.model.regions import Box, Circle, Region, region
 from nearcast.model.spaces import Space
 from nearcast.service.wire import (
@@ -17,6 +19,15 @@ from nearcast.service.wire import (
 )
 
 Point = tuple[float, float]
+
+
+def given_region(shape: RegionShape) -> Region:
+    """The region of a shape that a request brings: not so large that others wait for it. Raises RegionError."""
+    if isinstance(shape, (PolygonShape, MultiPolygonShape)):
+        n, most = sum(map(len, _rings(shape))), settings.limit("service_region_vertices")
+        if n > most:
+            raise RegionError(f"the region has {n} vertices; this server takes at most {most}: simplify it or send parts")
+    return region_of(shape)
 
 
 def region_of(shape: RegionShape) -> Region:
@@ -59,10 +70,13 @@ def middle_of(shape: RegionShape | None) -> Point | None:
     if isinstance(shape, BoxShape):
         x0, y0, x1, y1 = shape.bbox
     else:
-        rings = shape.coordinates if isinstance(shape, PolygonShape) else [ring for part in shape.coordinates for ring in part]
-        xs, ys = ([position[axis] for ring in rings for position in ring] for axis in (0, 1))
+        xs, ys = ([position[axis] for ring in _rings(shape) for position in ring] for axis in (0, 1))
         x0, y0, x1, y1 = min(xs), min(ys), max(xs), max(ys)
     return (x0 + x1) / 2, (y0 + y1) / 2
+
+
+def _rings(shape: PolygonShape | MultiPolygonShape) -> list[list[list[float]]]:
+    return shape.coordinates if isinstance(shape, PolygonShape) else [ring for part in shape.coordinates for ring in part]
 
 
 def moved_to(shape: RegionShape, middle: Point) -> RegionShape:

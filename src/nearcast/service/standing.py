@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ from nearcast.model.regions import Box, Region
 from nearcast.model.subscription import RankedSubscription, Subscription
 from nearcast.service.callers import Caller
 from nearcast.service.problems import Problem, forbidden, unusable
-from nearcast.service.shapes import Point, middle_of, point_of, region_of
+from nearcast.service.shapes import Point, given_region, middle_of, point_of, region_of
 from nearcast.service.wire import DeliveryOptions, Kind, RegionShape, SubscriptionIn, SubscriptionOut
 from nearcast.service.words import check_words, tag_words, tenant_word
 from nearcast.storage.batch import SubscriptionRow
@@ -69,10 +70,10 @@ def check_subscription(caller: Caller, given: SubscriptionIn, id: str, now: floa
     if given.expires is not None:
         if given.expires.utcoffset() is None:
             raise unusable(f"expires={given.expires.isoformat()!r} has no time zone; add Z or an offset", "expires")
-        if given.expires.timestamp() <= now:
+        if seconds_of(given.expires, "expires") <= now:
             raise unusable(f"expires={given.expires.isoformat()!r} is past; expected a time to come", "expires")
     try:
-        standing = _standing(0, caller.tenant, given, given.region)
+        standing = _standing(0, caller.tenant, given, given.region, given_region)
         if given.kind == "ranked":
             standing.ranked()
         elif not standing.is_plain or not "".join(standing.words[: len(given.keywords or ())]).isascii():
@@ -89,10 +90,16 @@ def standing_of(row: SubscriptionRow) -> Standing:
     """From the store; a moving one is where it was last."""
     kept = _decode_out(row.body)
     place = kept.region if row.place is None else _decode_place(row.place)
-    return _standing(row.number, row.tenant, kept, place)
+    return _standing(row.number, row.tenant, kept, place, region_of)
 
 
-def _standing(number: int, tenant: str, given: SubscriptionIn | SubscriptionOut, place: RegionShape | None) -> Standing:
+def _standing(
+    number: int,
+    tenant: str,
+    given: SubscriptionIn | SubscriptionOut,
+    place: RegionShape | None,
+    read_region: Callable[[RegionShape], Region],
+) -> Standing:
     if given.kind == "ranked":
         return _ranked(number, tenant, given)
     for name in ("location", "k", "spatial_weight"):
@@ -100,7 +107,7 @@ def _standing(number: int, tenant: str, given: SubscriptionIn | SubscriptionOut,
             raise unusable(f"{name} belongs to ranked subscriptions; this one is {given.kind}: leave it out", name)
     if given.keywords is not None and given.interest is not None:
         raise unusable("keywords and interest are both given; expected one of them: put the keywords into the interest")
-    region = None if place is None else region_of(place)
+    region = None if place is None else read_region(place)
     own = [tenant_word(tenant), *tag_words(given.tags)]
     if given.interest is None:
         words = given.keywords or []
@@ -162,3 +169,14 @@ def subscription_out(row: SubscriptionRow) -> SubscriptionOut:
 
 def moment(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
+
+
+def seconds_of(time: datetime, where: str) -> float:
+    """Of a time with a zone; raises Problem if it is in no year from 1 to 9999 of UTC."""
+    try:
+        seconds = time.astimezone(UTC).timestamp()
+        # The last microseconds of all are rounded up.
+        moment(seconds)
+    except (OverflowError, ValueError):
+        raise unusable(f"{where}={time.isoformat()!r} is outside the years 1 to 9999 in UTC; give another", where) from None
+    return seconds

@@ -374,7 +374,7 @@ class DryRunOut(Struct):
 
 
 class StatsOut(Struct):
-    """Sizes of this tenant, and of the engines."""
+    """Sizes of this tenant; those of engines that all tenants share are for admins of the tenant `default`."""
 
     subscriptions: int
     cursor: str

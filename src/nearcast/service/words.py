@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
+import base64
+import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from nearcast.errors import KeywordError
 
 # Private-use characters: no normalisation changes them, and no text analysis gives them.
 _TENANT, _TAG = "\ue000", "\ue001"
+_CODED = re.compile(r"'\\ue00([01])([a-z2-7]*)'")
 
 
 def tenant_word(tenant: str) -> str:
     """The word that every message and subscription of a tenant has, and nobody else's."""
-    return _TENANT + tenant
+    return _TENANT + _coded(tenant)
 
 
 def tag_words(tags: Iterable[str]) -> list[str]:
-    return [_TAG + tag for tag in tags]
+    return [_TAG + _coded(tag) for tag in tags]
+
+
+@lru_cache(10_000)
+def _coded(name: str) -> str:
+    """Another for every name, also when letters differ only in case: words are folded, names are not."""
+    # Base 32 and not hexadecimal: the longest names must not be longer than a keyword may be.
+    return base64.b32encode(name.encode()).decode().rstrip("=").lower()
+
+
+def _name(coded: str) -> str:
+    return base64.b32decode(coded.upper() + "=" * (-len(coded) % 8)).decode()
 
 
 def check_words(words: Iterable[str]) -> None:
@@ -32,4 +47,4 @@ def without_reserved(words: Iterable[str]) -> list[str]:
 
 def in_plain_words(text: str) -> str:
     """A sentence about words, as Python shows them, with tenant and tags called by their names."""
-    return text.replace(repr(_TENANT)[:-1], "tenant '").replace(repr(_TAG)[:-1], "tag '")
+    return _CODED.sub(lambda found: f"{('tenant', 'tag')[int(found[1])]} {_name(found[2])!r}", text)

@@ -35,7 +35,7 @@ class Committed(NamedTuple):
     answers: list[tuple[Operation, Any]]
     applied: Applied | None
     removed: int
-    """Events up to this one are gone by retention."""
+    """Events up to this one are gone by retention, or about to be."""
 
 
 class Writer:
@@ -48,10 +48,12 @@ class Writer:
         self._store, self._folder, self._limits, self._on_commit = store, folder, limits, on_commit
         self._queue: queue.SimpleQueue[Operation | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="nearcast-writer", daemon=True)
-        self._n_pending = 0
+        self._n_pending = self._n_pending_bytes = 0
         self._n_changes = 0
         self._removed = store.removed
         self._is_stale = False
+        self._unsure: Applied | None = None
+        """What the store was given and did not say whether it kept it."""
         self._next_tick = self._next_retention = self._next_snapshot = 0.0
         self.failure: str | None = None
         """Why the last batch could not be kept; None when it was."""
@@ -68,7 +70,10 @@ class Writer:
         """Put an operation into the queue; raises Problem 429 when too much waits. Called on the event loop."""
         if self._n_pending > self._limits.pending_messages:
             raise busy(f"{self._n_pending} messages and changes wait to be written; send again after a second")
-        self._n_pending += operation.n_messages
+        if self._n_pending_bytes > self._limits.pending_bytes:
+            raise busy(f"{self._n_pending_bytes} bytes wait to be written; send again after a second")
+        self._n_pending += operation.n_lines
+        self._n_pending_bytes += operation.n_bytes
         self._queue.put(operation)
 
     @property
@@ -77,7 +82,8 @@ class Writer:
 
     def settled(self, operations: Sequence[Operation]) -> None:
         """They wait no more; called on the event loop."""
-        self._n_pending -= sum(operation.n_messages for operation in operations)
+        self._n_pending -= sum(operation.n_lines for operation in operations)
+        self._n_pending_bytes -= sum(operation.n_bytes for operation in operations)
 
     def stop(self) -> None:
         """Finish what is in the queue, save a snapshot; called in another thread."""
@@ -103,13 +109,14 @@ class Writer:
 
     def _gather(self) -> tuple[list[Operation], bool]:
         operations: list[Operation] = []
-        n_messages = 0
+        n_lines = n_bytes = 0
         try:
             given = self._queue.get(timeout=max(0.001, self._next_tick - time.monotonic()))
             while given is not None:
                 operations.append(given)
-                n_messages += given.n_messages
-                if n_messages >= self._limits.batch_messages:
+                n_lines += given.n_lines
+                n_bytes += given.n_bytes
+                if n_lines >= self._limits.batch_messages or n_bytes >= self._limits.batch_bytes:
                     return operations, True
                 given = self._queue.get_nowait()
         except queue.Empty:
@@ -132,7 +139,21 @@ class Writer:
                 for operation in operations:
                     self._process([operation])
 
+    def _settle(self) -> None:
+        """Find out what became of the last write, if the store did not say; readers are told if it was kept after all."""
+        unsure = self._unsure
+        if unsure is None:
+            return
+        if unsure.batch.sequence is not None and self._store.settled_sequence() == unsure.batch.sequence:
+            # The engines have seen it.
+            self._is_stale = False
+            self._applier.committed(unsure)
+            self._n_changes += len(unsure.batch.subscriptions) + len(unsure.batch.ended)
+            self._on_commit(Committed([], unsure, self._removed))
+        self._unsure = None
+
     def _commit(self, operations: list[Operation]) -> None:
+        self._settle()
         if self._is_stale:
             self._load()
         # If this fails, the engines may have seen what the store has not.
@@ -147,7 +168,7 @@ class Writer:
             try:
                 self._store.write(applied.batch)
             except StoreError:
-                self._is_stale = applied.has_changed_engines
+                self._is_stale, self._unsure = applied.has_changed_engines, applied
                 raise
             self._is_stale = False
             self._applier.committed(applied)
@@ -168,12 +189,15 @@ class Writer:
         if now >= self._next_retention:
             self._next_retention = now + _RETENTION_S
             try:
-                gone = drop_old(self._store, time.time(), self._limits.retention_s, self._limits.retention_bytes)
-                self._removed = max(self._removed, gone)
+                drop_old(self._store, time.time(), self._limits.retention_s, self._limits.retention_bytes, self._tell_removed)
             except StoreError as error:
                 log.error("old messages could not be removed: %s", error)
         if now >= self._next_snapshot and self._n_changes >= _SNAPSHOT_CHANGES:
             self._snapshot()
+
+    def _tell_removed(self, sequence: int) -> None:
+        self._removed = max(self._removed, sequence)
+        self._on_commit(Committed([], None, self._removed))
 
     def _snapshot(self) -> None:
         """Save the matcher, unless nothing has changed since the last time or it is not what the store has."""

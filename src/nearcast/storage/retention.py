@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from nearcast.storage.store import Store
 
 _REQUESTS_S = 86_400.0
 """Idempotency keys count for a day."""
 
 
-def drop_old(store: Store, now: float, most_seconds: float, most_bytes: int) -> int:
-    """Forget pages that are too old, and the oldest beyond the size; the last sequence that is gone."""
+def drop_old(store: Store, now: float, most_seconds: float, most_bytes: int, tell: Callable[[int], None]) -> int:
+    """Forget pages that are too old, and the oldest beyond the size; the last sequence that is gone.
+
+    `tell` gets it before anything goes, so that no reader takes what is missing for silence.
+    """
     sizes = store.page_sizes()
     excess = sum(n_bytes for _, _, n_bytes in sizes) - most_bytes
     gone = 0
@@ -19,6 +24,7 @@ def drop_old(store: Store, now: float, most_seconds: float, most_bytes: int) -> 
         gone = last
         excess -= n_bytes
     if gone:
+        tell(gone)
         store.remove_before(gone)
     store.remove_requests(now - _REQUESTS_S)
     return gone

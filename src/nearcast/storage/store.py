@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from pyroaring import BitMap
@@ -35,10 +36,14 @@ class Store:
     # --- writing -----------------------------------------------------------------------------------------------------
 
     def write(self, batch: Batch) -> None:
-        """Keep a batch; it is on disk when this returns. Raises StoreError, and then nothing of it is kept."""
+        """Keep a batch; it is on disk when this returns. Raises StoreError: then all of it is kept or nothing.
+
+        A connection that is lost while it commits does not say which; `settled_sequence` does.
+        """
         if not self._has_groups:
             self._groups.load(self.database)
-            self._has_groups = True
+        # Until it is known what was kept, the open groups are not.
+        self._has_groups = False
         with self.database.writing() as transaction:
             write_subscriptions(transaction, batch)
             if batch.page is not None:
@@ -54,6 +59,13 @@ class Store:
             write_rest(transaction, batch)
         if batch.page is not None:
             self._groups.add(batch.page)
+        self._has_groups = True
+
+    def settled_sequence(self) -> int:
+        """The last sequence taken, with no write of before still under way: the writer itself looks."""
+        with self.database.writing() as transaction:
+            rows = transaction.rows("SELECT value FROM facts WHERE name = 'sequence'")
+        return int(rows[0][0]) if rows else 0
 
     def remove_before(self, sequence: int) -> None:
         """Forget pages, ids of messages, and ended subscriptions up to a sequence."""
@@ -151,10 +163,10 @@ class Store:
         sql = f"SELECT {SUBSCRIPTION} FROM subscriptions WHERE ended IS NULL AND expires <= ? ORDER BY expires LIMIT ?"
         return [SubscriptionRow(*row) for row in self.database.rows(sql, (now, limit))]
 
-    def subscription_options(self) -> Iterator[tuple[int, bytes]]:
-        """(number, options) of all living ones that have some."""
-        sql = "SELECT number, options FROM subscriptions WHERE options IS NOT NULL AND ended IS NULL"
-        return ((row[0], bytes(row[1])) for row in self.database.stream(sql))
+    def subscription_options(self) -> Iterator[tuple[int, bytes, int | None]]:
+        """(number, options, when it ended) of all that have options; those of ended ones count until their events are gone."""
+        sql = "SELECT number, options, ended FROM subscriptions WHERE options IS NOT NULL"
+        return ((row[0], bytes(row[1]), row[2]) for row in self.database.stream(sql))
 
     def count_subscriptions(self, tenant: str) -> int:
         sql = "SELECT count(*) FROM subscriptions WHERE tenant = ? AND ended IS NULL"
@@ -260,6 +272,9 @@ def open_store(address: str, is_server: bool = False) -> Store:
     path = Path(address)
     if not path.parent.is_dir():
         raise StoreError(f"the folder {str(path.parent)!r} of the store does not exist; make it first")
+    # What is in it concerns nobody else on this machine. If it cannot be made, SQLite says why.
+    with suppress(OSError):
+        os.close(os.open(path, os.O_CREAT | os.O_RDONLY, 0o600))
     store = Store(SqliteDatabase(path))
     if is_server:
         store.hold(path.with_name(path.name + ".lock"))

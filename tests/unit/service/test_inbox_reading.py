@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, cast
 
 import msgspec
 import numpy as np
 import pytest
 from pyroaring import BitMap
 
+from nearcast.service import inbox_reading
 from nearcast.service.inbox_reading import EventRow, InboxReading, NotInMemory, RecentPages
+from nearcast.service.inboxes import Inboxes
 from nearcast.service.wire import Event
 from nearcast.storage.batch import Batch, SubscriptionRow
 from nearcast.storage.pages import ENDED, ENTERED, MATCHED, Events, Page, Span
@@ -109,3 +112,69 @@ def test_a_cursor_that_is_too_old_is_told(store: Store) -> None:
     assert not reading.read(everyone, middle, 1000, store.removed, False).is_gap
     # Nothing that is not there is invented: the message of an event may be gone, the event is not.
     assert all(row.json for row in page.rows)
+
+
+def test_pieces_end_when_they_are_large_and_the_cache_is_bounded_by_bytes(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recent = RecentPages(0, 0)
+    told = fill(store, recent)
+    everyone = BitMap(range(1, N_SUBSCRIPTIONS + 1))
+    n_whole = len(InboxReading(store, recent).read(everyone, 0, 1000, 0, False).rows)
+    for name, size in (("_PIECE_BYTES", 1), ("_PAGES_BYTES", 1), ("_CACHED_BYTES", 500)):
+        monkeypatch.setattr(inbox_reading, name, size)
+        reading = InboxReading(store, recent)
+        rows = read_all(reading, everyone, 1000)
+        assert [(row.sequence, row.number) for row in rows] == told
+        piece = reading.read(everyone, 0, 1000, 0, False)
+        if name == "_PIECE_BYTES":
+            # At least one, and never a part of what has the same sequence.
+            assert {row.sequence for row in piece.rows} == {told[0][0]}
+        assert name == "_CACHED_BYTES" or len(piece.rows) < n_whole
+        assert name != "_CACHED_BYTES" or len(reading._messages) < 10
+        monkeypatch.undo()
+
+
+class Disturbed:
+    """A store in which something else happens, once, while it is read."""
+
+    def __init__(self, store: Store, name: str, happens: Callable[[], None]) -> None:
+        self._store, self._name, self._happens = store, name, happens
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._store, name)
+        if name != self._name:
+            return found
+
+        def disturbed(*given: Any) -> Any:
+            self._name = ""
+            self._happens()
+            return found(*given)
+
+        return disturbed
+
+
+def test_what_others_forget_meanwhile_is_not_lost(store: Store) -> None:
+    recent = RecentPages(10**9, 0)
+    told = fill(store, recent)
+    reading = InboxReading(store, recent)
+    reading.read(BitMap([1, 2]), 0, 1000, 0, False)
+    reading._store = cast(Store, Disturbed(store, "subscriptions_of", lambda: reading.forget(1)))
+    page = reading.read(BitMap([1, 2, 3]), 0, 1000, 0, False)
+    assert [(row.sequence, row.number) for row in page.rows] == [row for row in told if row[1] <= 3]
+
+
+def test_what_goes_while_it_is_read_is_told_as_a_gap(store: Store) -> None:
+    told = fill(store, RecentPages(0, 0))
+    middle = store.pages_before(10**6, 99)[15].last
+    inboxes = Inboxes(store, 0)
+
+    def remove() -> None:
+        # As the writer does it, in its thread.
+        inboxes.going = middle
+        store.remove_before(middle)
+
+    inboxes.reading._store = cast(Store, Disturbed(store, "next_page_for", remove))
+    page = inboxes.read(BitMap(range(1, N_SUBSCRIPTIONS + 1)), 0, 1000, False)
+    assert (page.is_gap, page.oldest) == (True, middle)
+    assert [(row.sequence, row.number) for row in page.rows] == [row for row in told if row[0] > middle]

@@ -31,6 +31,7 @@ CLOCK = clock_of(1_800_000_000.25, read_limits())
         '{"location":{"type":"Box","bbox":[1,2,3,4]},"keywords":["a"],"audience":{"type":"Circle","coordinates":[1,2],"radius":5}}',
         f'{{{PLACE},"keywords":["a"],"id":"own","lifetime":5}}',
         f'{{{PLACE},"keywords":["a"],"keywords":["b"],"time":"2026-01-02T03:04:05+02:00"}}',
+        f'{{\r\n  {PLACE},\n\t"keywords":\r["a"]\n}}\n',
     ],
 )
 def test_a_message_kept_as_it_came_is_the_message_that_was_written_anew(line: str) -> None:
@@ -39,6 +40,7 @@ def test_a_message_kept_as_it_came_is_the_message_that_was_written_anew(line: st
     as_it_came, anew = check_message("t", given, CLOCK, body), check_message("t", given, CLOCK)
     assert message_out(text_of(as_it_came, 77)) == message_out(text_of(anew, 77))
     assert as_it_came._replace(body=b"") == anew._replace(body=b"")
+    assert not {*b"\r\n"} & {*as_it_came.body}
     assert message_out(text_of(anew, 77)).id == (given.id or given_id(77))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import random
@@ -37,7 +38,7 @@ def test_without_policies_rows_pass_as_they_are() -> None:
     rows = [row(1, 1, 0), row(2, 2, 0)]
     pusher = Pusher(lambda number: None)
     assert pusher.take(rows) == [one.json for one in rows]
-    assert (pusher.is_holding, pusher.due) == (False, math.inf)
+    assert (pusher.first_held, pusher.due) == (None, math.inf)
 
 
 def test_a_policy_touches_only_its_own_subscription() -> None:
@@ -50,12 +51,31 @@ def test_a_policy_touches_only_its_own_subscription() -> None:
 def test_a_digest_is_pushed_when_it_is_due_and_before_what_comes_later() -> None:
     pusher = Pusher({1: DeliveryPolicy(digest_s=10)}.get)
     assert pusher.take([row(1, 1, 0), row(2, 1, 5)]) == []
-    assert (pusher.is_holding, pusher.due) == (True, 10)
+    assert (pusher.first_held, pusher.due) == (1, 10)
     assert pusher.advance(9.9) == []
     events = pusher.take([row(3, 1, 12)])
     assert shown(events) == ["1.1", ("2.1", {"digestsize": 2})]
     assert shown(pusher.advance(30)) == [("3.1", {"digestsize": 1})]
-    assert not pusher.is_holding
+    assert pusher.first_held is None
+
+
+def test_a_digest_in_the_making_is_held_again_as_far_as_its_events_are_there() -> None:
+    policies = {number: DeliveryPolicy(digest_s=10) for number in (1, 2, 3)}
+    before = Pusher(policies.get)
+    rows = [row(1, 1, 0), row(2, 2, 0), row(3, 1, 1), row(4, 3, 2)]
+    assert before.take(rows) == []
+    after = Pusher(policies.get, copy.deepcopy(before.notifiers))
+    assert after.first_held == 1
+    # Retention has taken the first two.
+    after.hold_again(one for one in rows[2:] if after.is_held(one))
+    assert after.first_held == 3
+    assert shown(after.take([row(5, 1, 3), row(6, 2, 3)])) == []
+    assert shown(after.advance(13)) == [
+        "3.1",
+        ("5.1", {"digestsize": 3}),
+        ("4.3", {"digestsize": 1}),
+        ("6.2", {"digestsize": 1}),
+    ]
 
 
 def test_a_digest_is_pushed_when_its_policy_is_taken_away() -> None:

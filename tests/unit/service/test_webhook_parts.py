@@ -136,4 +136,5 @@ def test_retry_after_is_seconds_or_a_date() -> None:
     assert read_retry_after("Thu, 01 Jan 1970 00:02:00 GMT", 20) == 100
     assert read_retry_after("Thu, 01 Jan 1970 00:02:00 GMT", 500) == 0
     assert read_retry_after("soon", 0) is None
+    assert read_retry_after("Thu, 01 Jan 1970 00:02:00 +99999999999999999999", 0) is None
     assert read_retry_after(None, 0) is None

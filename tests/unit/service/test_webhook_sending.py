@@ -113,3 +113,29 @@ def test_nobody_there_and_no_answer_are_outcomes_and_not_errors() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         outcome = post(f"http://127.0.0.1:{silent.getsockname()[1]}/", timeout_s=0.05)
     assert outcome == Outcome(None, "no answer within 0.05 s")
+
+
+def test_a_url_that_is_none_is_an_outcome_and_not_an_error() -> None:
+    for url in ("https://example.org/straße", "https://exämple.org/", "https://example.org/a b", "https://example.org/a\r\nb"):
+        assert "characters that URLs do not have" in post(url).reason
+
+
+def test_waiting_for_a_free_connection_is_not_the_fault_of_the_receiver() -> None:
+    async def run() -> list[Outcome]:
+        async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"[1]")
+            await asyncio.sleep(0.1)
+            writer.write(b"HTTP/1.1 204 X\r\nconnection: close\r\n\r\n")
+            writer.close()
+
+        server = await asyncio.start_server(answer, "127.0.0.1", 0)
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+        sender = Sender(LOCAL, timeout_s=1.0, max_connections=1)
+        try:
+            sends = (sender.send(url, [SECRET], f"id-{number}", b"[1]", "application/json") for number in range(15))
+            return await asyncio.gather(*sends)
+        finally:
+            await sender.close()
+            server.close()
+
+    assert {outcome.status for outcome in asyncio.run(run())} == {204}

@@ -14,6 +14,7 @@ import pytest
 
 from nearcast.service.broker import Broker
 from nearcast.service.callers import Caller
+from nearcast.service.inboxes import Inboxes
 from nearcast.service.limits import read_limits
 from nearcast.service.problems import Problem
 from nearcast.service.reading import Pace
@@ -232,6 +233,63 @@ def test_a_digest_that_was_being_gathered_survives_a_restart(tmp_path: Path) -> 
     asyncio.run(run())
 
 
+def test_what_was_accepted_while_a_digest_was_being_gathered_is_not_posted_again(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with receiving() as receiver:
+            async with serving(tmp_path) as (broker, webhooks):
+                made = await webhooks.make(ANN, WebhookIn(receiver.url))
+                await publish(broker, "anything")
+                await subscribe(broker, "slow", made.id, digest_seconds=3)
+                await subscribe(broker, "soon", made.id, digest_seconds=1)
+                await subscribe(broker, "fire", made.id)
+                await publish(broker, "slow 0", "soon 1", "slow 2", "fire 3", "fire 4")
+                await until(lambda: "soon 1" in receiver.texts and "fire 4" in receiver.texts)
+                n_attempts = len(receiver.requests)
+                await until(lambda: len(webhooks.attempts(ANN, made.id)) >= n_attempts)
+            async with serving(tmp_path) as (broker, webhooks):
+                await publish(broker, "fire 5")
+                await until(lambda: {"slow 2", "fire 5"} <= {*receiver.texts})
+                assert sorted(receiver.texts) == ["fire 3", "fire 4", "fire 5", "slow 0", "slow 2", "soon 1"]
+                digest = next(events for events in receiver.accepted if events[-1].get("digestsize") == 2)
+                assert [event["data"]["message"]["text"] for event in digest] == ["slow 0", "slow 2"]
+
+    asyncio.run(run())
+
+
+def test_what_an_ended_subscription_still_had_is_posted_after_a_restart(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with receiving() as receiver:
+            async with serving(tmp_path) as (broker, webhooks):
+                made = await webhooks.make(ANN, WebhookIn(receiver.url, is_enabled=False))
+                await subscribe(broker, "fire", made.id)
+                await publish(broker, "fire 0")
+                await broker.delete_subscription(ANN, "fire")
+            async with serving(tmp_path) as (_, webhooks):
+                await webhooks.replace(ANN, made.id, WebhookIn(receiver.url))
+                await until(lambda: sum(map(len, receiver.accepted)) == 2)
+                types = [event["type"] for events in receiver.accepted for event in events]
+                assert types == ["io.nearcast.match", "io.nearcast.subscription.ended"]
+
+    asyncio.run(run())
+
+
+def test_options_of_ended_subscriptions_go_with_their_events(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with serving(tmp_path) as (broker, webhooks):
+            made = await webhooks.make(ANN, WebhookIn("http://127.0.0.1:9/", is_enabled=False))
+            for id in ("fire", "hail"):
+                await subscribe(broker, id, made.id)
+            numbers = [*broker.store.numbers_of("tenant", "ann")]
+            await broker.delete_subscription(ANN, "fire")
+        async with serving(tmp_path) as (broker, _):
+            inboxes = Inboxes(broker.store, 0)
+            assert [inboxes.webhook_of(number) for number in numbers] == [made.id, made.id]
+            inboxes.forget_before(broker.latest)
+            assert [inboxes.webhook_of(number) for number in numbers] == [None, made.id]
+
+    asyncio.run(run())
+
+
 def test_two_secrets_sign_while_one_replaces_the_other(tmp_path: Path) -> None:
     async def run() -> None:
         async with receiving() as receiver, serving(tmp_path) as (_, webhooks):
@@ -276,5 +334,43 @@ def test_what_cannot_be_a_webhook_is_refused(tmp_path: Path) -> None:
                 with pytest.raises(Problem) as caught:
                     await webhooks.make(caller, given)
                 assert caught.value.status == status
+
+    asyncio.run(run())
+
+
+def test_a_subscriber_has_no_more_webhooks_than_it_may(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEARCAST_SERVICE_WEBHOOKS_PER_SUBSCRIBER", "2")
+
+    async def run() -> None:
+        async with serving(tmp_path) as (_, webhooks):
+            given = WebhookIn("https://example.org/", is_enabled=False)
+            answers = await asyncio.gather(*(webhooks.make(ANN, given) for _ in range(3)), return_exceptions=True)
+            assert sorted(getattr(answer, "status", 201) for answer in answers) == [201, 201, 409]
+            await webhooks.make(BOB, given)
+            await webhooks.remove(ANN, webhooks.all_of(ANN)[0].id)
+            await webhooks.make(ANN, given)
+
+    asyncio.run(run())
+
+
+def test_a_mistake_of_the_server_switches_a_webhook_off_and_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def run() -> None:
+        async with receiving() as receiver, serving(tmp_path) as (broker, webhooks):
+            made = await webhooks.make(ANN, WebhookIn(receiver.url))
+            await subscribe(broker, "fire", made.id)
+
+            def fails(number: int) -> str | None:
+                raise ZeroDivisionError("nobody thought of this")
+
+            with monkeypatch.context() as broken:
+                broken.setattr(broker, "webhook_of", fails)
+                await publish(broker, "fire 0")
+                await until(lambda: not webhooks.get(ANN, made.id).is_enabled)
+            assert "ZeroDivisionError: nobody thought of this" in (webhooks.get(ANN, made.id).disabled_reason or "")
+            assert "is switched off" in caplog.text
+            await webhooks.replace(ANN, made.id, WebhookIn(receiver.url))
+            await until(lambda: receiver.texts == ["fire 0"])
 
     asyncio.run(run())

@@ -77,7 +77,7 @@ def test_subscriptions_are_found_replaced_moved_and_ended(store: Store) -> None:
     assert [one.id for one in store.changed_subscriptions(3, "boolean")] == ["b"]
     assert [one.id for one in store.expired_subscriptions(50.0, 9)] == ["a"]
     assert store.expired_subscriptions(49.9, 9) == []
-    assert [*store.subscription_options()] == [(3, b"{}")]
+    assert [*store.subscription_options()] == [(3, b"{}", None)]
     store.write(Batch(ended=[(1, 5)], subscriptions=[row(4, "a")], sequence=5))
     assert store.find_subscriptions([("t", "a")])["t", "a"].number == 4
     assert store.numbers_of("t", "ann") == BitMap([1, 3, 4])
@@ -118,23 +118,30 @@ def test_small_things_are_kept(store: Store) -> None:
 
 
 def test_old_pages_go_by_age_and_by_size(store: Store) -> None:
+    told: list[int] = []
+
+    def tell(gone: int) -> None:
+        # Nothing is gone before it is told.
+        assert store.page_with(gone) is not None
+        told.append(gone)
+
     for sequence in range(1, 9):
         ids = [(bytes([sequence]), sequence)]
         store.write(Batch(page=page(sequence, float(sequence)), message_ids=ids, sequence=sequence))
     ended = [row(1, "a", ended=1), row(2, "b", ended=2)]
     store.write(Batch(subscriptions=ended, requests=[("t", "r", 1.0, b"")], facts={"snapshot": "name 1"}))
-    assert drop_old(store, 10.0, 7.0, 10**9) == 2
+    assert drop_old(store, 10.0, 7.0, 10**9, tell) == 2
     assert store.removed == 2
     # The snapshot does not know yet that the second has ended.
     assert [one.number for one in store.subscriptions_of([1, 2])] == [2]
     assert store.find_request("t", "r") == b""
     assert set(store.find_message_ids([bytes([at]) for at in range(9)]).values()) == set(range(3, 9))
     each = store.page_sizes()[0][2]
-    assert drop_old(store, 10.0 + 86_400, 10**9, 3 * each) == 5
+    assert drop_old(store, 10.0 + 86_400, 10**9, 3 * each, tell) == 5
     assert [one.first for one in store.pages_before(99, 9)] == [8, 7, 6]
     assert store.find_request("t", "r") is None
-    assert drop_old(store, 10.0, 10**9, 10**9) == 0
-    assert store.removed == 5
+    assert drop_old(store, 10.0, 10**9, 10**9, tell) == 0
+    assert (store.removed, told) == (5, [2, 5])
 
 
 def filled(address: str) -> None:
@@ -235,3 +242,11 @@ def test_only_one_server_holds_a_store(address: str, store: Store) -> None:
     beside = open_store(address)
     assert beside.sequence == 0
     beside.close()
+
+
+def test_a_new_store_is_for_its_owner_only(tmp_path: Path) -> None:
+    opened = open_store(str(tmp_path / "store.db"))
+    opened.write(Batch(sequence=1))
+    modes = {path.name: path.stat().st_mode & 0o077 for path in tmp_path.iterdir()}
+    assert modes == {"store.db": 0, "store.db-wal": 0, "store.db-shm": 0}
+    opened.close()

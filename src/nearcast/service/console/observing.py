@@ -44,8 +44,11 @@ class Observer:
         while len(self._moves) > _MOST_MOVES:
             del self._moves[next(iter(self._moves))]
 
-    def pulse(self, tenant: str, after: int | None) -> Pulse:
-        """The newest messages after a cursor that are still in memory: a page that was away does not need the others."""
+    def pulse(self, tenant: str, after: int | None, is_operator: bool) -> Pulse:
+        """The newest messages after a cursor that are still in memory: a page that was away does not need the others.
+
+        Numbers of the whole server are for operators.
+        """
         recent = self._inboxes.recent
         last = recent.last
         pages = recent.after(recent.since if after is None else max(after, recent.since)) or []
@@ -58,7 +61,7 @@ class Observer:
             if len(found) >= _MOST_MESSAGES:
                 break
         moved = self._moved(tenant, last if after is None else after)
-        return Pulse(str(last), found[:_MOST_MESSAGES][::-1], moved, self._system())
+        return Pulse(str(last), found[:_MOST_MESSAGES][::-1], moved, self._system() if is_operator else {})
 
     def _moved(self, tenant: str, after: int) -> list[MovedOut]:
         moves = {number: place for number, (sequence, place) in list(self._moves.items()) if sequence > after}

@@ -11,7 +11,7 @@ from nearcast.errors import NearcastError
 from nearcast.model.regions import Box
 from nearcast.service.console.bodies import CellList, Pulse, RecipientList
 from nearcast.service.error_answers import DOCUMENTED, AnyRequest
-from nearcast.service.guarding import ADMIN, broker_of, caller_of
+from nearcast.service.guarding import ADMIN, broker_of, caller_of, check_operator
 from nearcast.service.problems import unusable
 from nearcast.service.wire import Cursor, Name
 
@@ -20,13 +20,15 @@ Sides = Annotated[str, Parameter(max_length=200, description="west,south,east,no
 
 @get("/console/pulse", opt={"roles": ADMIN}, responses=DOCUMENTED, summary="New messages, and how the server is doing")
 async def pulse(request: AnyRequest, after: Cursor | None = None) -> Pulse:
-    broker = broker_of(request)
-    return await broker.beside(broker.observer.pulse, caller_of(request).tenant, None if after is None else int(after))
+    broker, caller = broker_of(request), caller_of(request)
+    start = None if after is None else int(after)
+    return await broker.beside(broker.observer.pulse, caller.tenant, start, caller.is_operator)
 
 
 @get("/console/cells", opt={"roles": ADMIN}, responses=DOCUMENTED, summary="Cells of the index under a view")
 async def cells(request: AnyRequest, bbox: Sides) -> CellList:
     broker = broker_of(request)
+    check_operator(caller_of(request))
     return await broker.beside(broker.observer.cells, _box(bbox))
 
 

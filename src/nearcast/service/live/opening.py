@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
 
 from nearcast.service.broker import Broker, Inbox
 from nearcast.service.callers import Caller
+from nearcast.service.keys import removed_key
 from nearcast.service.problems import busy, unusable
 from nearcast.service.pushing import Pusher
 from nearcast.service.reading import Pace, Reader
+from nearcast.storage.errors import StoreError
 
 MAX_SUBSCRIPTIONS = 1000
 FROM_NOW, FROM_ACK = "now", "ack"
@@ -40,6 +43,13 @@ class LiveRequest:
         return ids
 
 
+@dataclass(slots=True, eq=False)
+class _Stream:
+    """One connection; it counts from the moment it is asked for, and has a reader as soon as its inbox is open."""
+
+    reader: Reader | None = None
+
+
 @dataclass(slots=True)
 class LiveStreams:
     """What all live connections of a server share."""
@@ -47,18 +57,51 @@ class LiveStreams:
     broker: Broker
     pace: Pace
     max_connections: int
+    max_of_key: int = 2_000
+    check_key: Callable[[str], Awaitable[None]] | None = None
+    """Raises Problem if a key does not count any more; asked for every connection with each heartbeat."""
+    _by_key: dict[str, set[_Stream]] = field(default_factory=dict)
 
     @asynccontextmanager
     async def open(self, caller: Caller, request: LiveRequest) -> AsyncIterator[tuple[Reader, Inbox]]:
         """A reader for one client; raises Problem if the client may not have it."""
-        if self.pace.n_readers >= self.max_connections:
-            raise busy(f"this server has {self.max_connections} live connections, as many as it takes; try again later", 10)
         after = _checked_cursor(request.after)
-        inbox = await self.broker.open_inbox(caller, request.subscriber, request.ids())
+        with self._counted(caller.key_id) as stream:
+            inbox = await self.broker.open_inbox(caller, request.subscriber, request.ids())
+            try:
+                stream.reader = await self._reader(inbox, after)
+                if self.check_key is not None:
+                    stream.reader.check = partial(self._check, caller.key_id)
+                yield stream.reader, inbox
+            finally:
+                self.broker.close_inbox(inbox)
+
+    def end_of_key(self, key_id: str) -> None:
+        """A key was removed: what it has open ends now."""
+        for stream in self._by_key.get(key_id, ()):
+            if stream.reader is not None:
+                stream.reader.end(removed_key())
+
+    @contextmanager
+    def _counted(self, key_id: str) -> Iterator[_Stream]:
+        if sum(map(len, self._by_key.values())) >= self.max_connections:
+            raise busy(f"this server has {self.max_connections} live connections, as many as it takes; try again later", 10)
+        stream, of_key = _Stream(), self._by_key.setdefault(key_id, set())
+        if len(of_key) >= self.max_of_key:
+            raise busy(f"this key has {self.max_of_key} live connections, as many as one may have; close some", 10)
+        of_key.add(stream)
         try:
-            yield await self._reader(inbox, after), inbox
+            yield stream
         finally:
-            self.broker.close_inbox(inbox)
+            of_key.discard(stream)
+            if not of_key:
+                self._by_key.pop(key_id, None)
+
+    async def _check(self, key_id: str) -> None:
+        assert self.check_key is not None
+        # A store that does not answer ends nobody: it is asked again with the next heartbeat.
+        with suppress(StoreError):
+            await self.check_key(key_id)
 
     async def _reader(self, inbox: Inbox, after: str) -> Reader:
         # The cursor is taken after the inbox is open, so that nothing falls between the two.

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 
 from nearcast.service.callers import Caller
 from nearcast.service.live.opening import LiveRequest, LiveStreams
+from nearcast.service.problems import Problem
 from nearcast.service.reading import Frame
 
 # How long a browser waits before it comes back.
@@ -20,13 +21,20 @@ async def event_stream(streams: LiveStreams, caller: Caller, request: LiveReques
     """The body of the answer, one piece for each frame."""
     async with streams.open(caller, request) as (reader, _), contextlib.aclosing(reader.frames()) as frames:
         yield _RETRY
-        async for frame in frames:
-            yield as_lines(frame)
-            streams.broker.metrics.count_frame(len(frame.events))
+        # The answer is under way, so a key that has ended can only end it: the client comes back, and is told then.
+        with contextlib.suppress(Problem):
+            async for frame in frames:
+                yield as_lines(frame)
+                streams.broker.metrics.count_frame(len(frame.events))
 
 
 def as_lines(frame: Frame) -> bytes:
-    """Without events only the id: it moves the client's cursor and shows it nothing. JSON has no line breaks of its own."""
+    """Without events only the id: it moves the client's cursor and shows it nothing."""
     if not frame.events:
         return b"id: %d\n\n" % frame.cursor
-    return b"data: " + b"\n\ndata: ".join(frame.events) + b"\nid: %d\n\n" % frame.cursor
+    return b"data: " + b"\n\ndata: ".join(map(in_one_line, frame.events)) + b"\nid: %d\n\n" % frame.cursor
+
+
+def in_one_line(event: bytes) -> bytes:
+    """JSON has line breaks only between its parts, where a space says the same; to a stream they are the end of a field."""
+    return event.replace(b"\r", b" ").replace(b"\n", b" ") if b"\n" in event or b"\r" in event else event

@@ -1,4 +1,4 @@
-"""`/health`, `/ready`, `/metrics` and the OpenAPI document: for those who watch over the server; without a key."""
+"""`/health`, `/ready`, `/metrics` and the OpenAPI document: for those who watch over the server, without a key."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from litestar import Response, get
 
 from nearcast.service.error_answers import AnyRequest
-from nearcast.service.guarding import broker_of
+from nearcast.service.guarding import ADMIN, admit, broker_of, check_operator, is_local
 from nearcast.service.wire import Health
 
 
@@ -19,18 +19,21 @@ async def health() -> Health:
 @get("/ready", summary="Whether it can take requests")
 async def ready(request: AnyRequest) -> Response[Health]:
     broker = broker_of(request)
-    if broker.load_failure is not None:
-        return Response(Health("failing", broker.load_failure), status_code=503)
+    failure = broker.load_failure or broker.failure
+    if failure is not None:
+        # It may tell where things are on this machine.
+        return Response(Health("failing", failure if is_local(request) else "the log of the server says why"), status_code=503)
     if not broker.is_ready:
         return Response(Health("starting", "loading subscriptions"), status_code=503)
-    if broker.failure is not None:
-        return Response(Health("failing", broker.failure), status_code=503)
     return Response(Health("ok"))
 
 
 @get("/metrics", media_type="text/plain; version=0.0.4", summary="Figures for Prometheus", include_in_schema=False)
 async def metrics(request: AnyRequest) -> bytes:
-    return broker_of(request).metrics.text()
+    """Of all tenants: from this machine, or with an admin's key of the tenant that operates the server."""
+    if not is_local(request):
+        check_operator(await admit(request, ADMIN, request.headers.get("authorization")))
+    return await broker_of(request).figures()
 
 
 @get("/v1/openapi.json", include_in_schema=False)

@@ -11,6 +11,7 @@ from litestar.params import Parameter, QueryParameter
 from nearcast.service.broker import EventPage
 from nearcast.service.error_answers import DOCUMENTED, AnyRequest
 from nearcast.service.guarding import SUBSCRIBER, broker_of, caller_of
+from nearcast.service.live.opening import LiveRequest
 from nearcast.service.routes.bodies import CursorParameter, NameParameter
 from nearcast.service.wire import Ack, AckResult, InboxPage
 
@@ -51,7 +52,7 @@ async def acknowledge(request: AnyRequest, data: Ack, ids: Ids = None, subscribe
 
 
 def _ids(given: str | None) -> list[str] | None:
-    return None if given is None else [*dict.fromkeys(one.strip() for one in given.split(",") if one.strip())]
+    return LiveRequest(subscriptions=given).ids()
 
 
 def page_text(page: EventPage) -> bytes:

@@ -54,6 +54,8 @@ class AddressRules:
 
     def check_url(self, url: str) -> None:
         """What can be said before the name is resolved; raises AddressRefused."""
+        if not url.isascii() or not url.isprintable() or " " in url:
+            raise AddressRefused(f"the URL {url!r} has characters that URLs do not have; expected %XX for them, in hosts xn--")
         try:
             parts = urlsplit(url)
             host, _ = parts.hostname, parts.port

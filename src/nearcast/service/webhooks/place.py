@@ -55,9 +55,9 @@ class WebhookRecord(msgspec.Struct):
 
 
 class Place(msgspec.Struct):
-    """Where a webhook stands: everything up to `cursor` was accepted or given up.
+    """Where a webhook stands: everything up to `cursor` was accepted, given up, or is held for a digest.
 
-    `notifiers` are the policies at that cursor; `n_failed` and `next_time` belong to the request after it.
+    `notifiers` are the policies at that cursor, with what they hold; `n_failed` and `next_time` belong to the request after it.
     """
 
     cursor: int

@@ -12,7 +12,7 @@ import msgspec
 from nearcast.errors import NearcastError
 from nearcast.service.broker import Broker
 from nearcast.service.callers import Caller
-from nearcast.service.problems import forbidden, not_found, unusable
+from nearcast.service.problems import Problem, forbidden, not_found, unusable
 from nearcast.service.reading import Pace
 from nearcast.service.webhook_wire import DeadLetter, WebhookAttempt, WebhookIn, WebhookOut
 from nearcast.service.webhooks.addresses import AddressRules
@@ -28,7 +28,7 @@ from nearcast.service.webhooks.place import (
 from nearcast.service.webhooks.retrying import RetryRules
 from nearcast.service.webhooks.sending import Outcome, Sender
 from nearcast.service.webhooks.signing import check_secret, make_secret
-from nearcast.service.webhooks.worker import CONTENT_TYPE, Worker
+from nearcast.service.webhooks.worker import CONTENT_TYPE, Disable, Worker
 from nearcast.service.wire import SubscriptionIn
 
 # How long the secret before the last one still signs.
@@ -53,6 +53,7 @@ class Webhooks:
         self._pace = pace or Pace(heartbeat_s=60.0, shortest_s=0.02, frame_events=100)
         self._sender = Sender(addresses)
         self._webhooks: dict[Key, WebhookRecord] = {}
+        self._making: dict[Key, WebhookRecord] = {}
         self._places: dict[Key, Place] = {}
         self._tasks: dict[Key, asyncio.Task[None]] = {}
 
@@ -91,6 +92,7 @@ class Webhooks:
         if not caller.may_read(caller.subscriber):
             raise forbidden("this key may not read an inbox, so it may not have it posted either; use one of a subscriber")
         secret = self._checked(given)
+        self._check_number(caller)
         webhook = WebhookRecord(
             id="wh_" + randomness.token_hex(8),
             tenant=caller.tenant,
@@ -102,8 +104,12 @@ class Webhooks:
         )
         key = (webhook.tenant, webhook.id)
         self._places[key] = Place(self._broker.latest)
-        await self._keep(webhook, self._places[key])
-        self._webhooks[key] = webhook
+        self._making[key] = webhook
+        try:
+            await self._keep(webhook, self._places[key])
+            self._webhooks[key] = webhook
+        finally:
+            del self._making[key]
         self._begin(key)
         return webhook.shown(secret)
 
@@ -170,6 +176,12 @@ class Webhooks:
             raise not_found("webhook", id)
         return webhook
 
+    def _check_number(self, caller: Caller) -> None:
+        most, owner = self._broker.limits.webhooks_per_subscriber, (caller.tenant, caller.subscriber)
+        known = (*self._webhooks.values(), *self._making.values())
+        if sum((one.tenant, one.subscriber) == owner for one in known) >= most:
+            raise Problem(409, "too_many", f"{caller.subscriber!r} has {most} webhooks, as many as it may; remove one")
+
     def _checked(self, given: WebhookIn) -> str:
         """The secret to use; raises for a URL or a secret that is not usable."""
         self._addresses_checked(given.url)
@@ -226,7 +238,7 @@ class Webhooks:
             self._webhooks[key] = off
 
         worker = Worker(self._broker, self._sender, self._rules, self._pace, webhook, place, disable)
-        self._tasks[key] = asyncio.create_task(_kept_running(worker), name=f"webhook {webhook.id}")
+        self._tasks[key] = asyncio.create_task(_kept_running(worker, disable), name=f"webhook {webhook.id}")
 
     async def _end(self, key: Key) -> None:
         task = self._tasks.pop(key, None)
@@ -235,10 +247,21 @@ class Webhooks:
             await asyncio.wait([task])
 
 
-async def _kept_running(worker: Worker) -> None:
+async def _kept_running(worker: Worker, disable: Disable) -> None:
     while True:
         try:
-            return await worker.run()
+            return await _run(worker, disable)
         except NearcastError as error:
             log.warning("webhook %s pauses for %g s: %s", worker.webhook.id, _STORE_PAUSE_S, error)
             await asyncio.sleep(_STORE_PAUSE_S)
+
+
+async def _run(worker: Worker, disable: Disable) -> None:
+    """What nobody thought of switches the webhook off, so that its owner sees it."""
+    try:
+        await worker.run()
+    except NearcastError:
+        raise
+    except Exception as error:
+        log.exception("webhook %s is switched off", worker.webhook.id)
+        await disable(f"the server made a mistake ({type(error).__name__}: {error})"[:300])

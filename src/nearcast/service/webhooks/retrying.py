@@ -37,7 +37,7 @@ def read_retry_after(value: str | None, now: float) -> float | None:
         return float(value[:9])
     try:
         date = parsedate_to_datetime(value)
-    except ValueError:
+        zoned = date if date.tzinfo is not None else date.replace(tzinfo=UTC)
+        return max(0.0, (zoned - datetime.fromtimestamp(now, UTC)).total_seconds())
+    except (ValueError, OverflowError):
         return None
-    zoned = date if date.tzinfo is not None else date.replace(tzinfo=UTC)
-    return max(0.0, (zoned - datetime.fromtimestamp(now, UTC)).total_seconds())

@@ -43,6 +43,8 @@ class Sender:
     def __init__(self, rules: AddressRules, timeout_s: float = 15.0, max_connections: int = 64) -> None:
         self._rules = rules
         self._timeout_s = timeout_s
+        # Whoever waits for a connection waits here, and not while its receiver's time runs.
+        self._free = asyncio.Semaphore(max_connections)
         self._pool = httpcore.AsyncConnectionPool(
             ssl_context=ssl.create_default_context(),
             max_connections=max_connections,
@@ -52,14 +54,11 @@ class Sender:
 
     async def send(self, url: str, secrets: Sequence[str], id: str, body: bytes, content_type: str) -> Outcome:
         """Post `body`, signed now; the same `id` again at every retry."""
-        headers = {
-            "content-type": content_type,
-            "user-agent": "nearcast-webhooks",
-            **sign(secrets, id, int(time.time()), body),
-        }
         try:
             self._rules.check_url(url)
-            async with asyncio.timeout(self._timeout_s):
+            async with self._free, asyncio.timeout(self._timeout_s):
+                signature = sign(secrets, id, int(time.time()), body)
+                headers = {"content-type": content_type, "user-agent": "nearcast-webhooks", **signature}
                 return await self._post(url, headers, body)
         except TimeoutError:
             return Outcome(None, f"no answer within {self._timeout_s:g} s")

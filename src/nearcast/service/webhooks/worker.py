@@ -61,18 +61,16 @@ class Worker:
         caller = Caller(f"webhook:{self.webhook.id}", self.webhook.tenant, frozenset({"admin"}), self.webhook.subscriber)
         inbox = await self._broker.open_inbox(caller, self.webhook.subscriber)
         try:
-            # A copy: the pusher runs ahead of the place while it gathers a digest.
+            # A copy: the pusher runs ahead of the place while a request is under way.
             pusher = Pusher(self._broker.policy_of, copy.deepcopy(self.place.notifiers))
             reader = Reader(self._broker, inbox, self.place.cursor, pusher, self._pace)
             reader.wants = lambda row: self._broker.webhook_of(row.number) == self.webhook.id
+            await reader.hold_again()
             async for frame in reader.frames():
                 letter = await self._deliver(frame) if frame.events else None
-                has_moved = not pusher.is_holding and frame.cursor > self.place.cursor
-                # What is held lies before the frame's cursor, and must be read again after a restart.
-                if has_moved:
+                if frame.events or frame.cursor > self.place.cursor:
                     self.place.cursor = frame.cursor
                     self.place.notifiers = copy.deepcopy(pusher.notifiers)
-                if frame.events or has_moved:
                     await self._keep(letter)
                 if self.place.n_dead_in_a_row >= self._rules.disable_after:
                     await self._disable(f"{self.place.n_dead_in_a_row} requests in a row were given up, the last: {self._last}")
