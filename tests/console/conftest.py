@@ -14,7 +14,8 @@ from nearcast.testing.console_page import BROWSER_FLAGS, BROWSERS, Console
 from nearcast.testing.small_servers import SmallServer, small_server
 
 
-@pytest.fixture(scope="session")
+# Not longer than these tests: Playwright's event loop runs in this thread, and others need their own.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     found = next(filter(None, map(shutil.which, BROWSERS)), None)
