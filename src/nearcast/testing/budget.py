@@ -21,7 +21,7 @@ class Budget:
 
 
 COMPILED = Budget(worlds=100, histories=8, history_steps=20, many=3000, named_variants=1)
-INTERPRETED = Budget(worlds=20, histories=3, history_steps=12, many=600, named_variants=1)
+INTERPRETED = Budget(worlds=20, histories=4, history_steps=15, many=1000, named_variants=1)
 SOAK = Budget(worlds=10_000, histories=100, history_steps=50, many=20_000, named_variants=100, is_soak=True)
 
 
