@@ -1,7 +1,7 @@
 // What is drawn over the base map: from the state to GeoJSON, and the layers that show it.
 import type { Feature, FeatureCollection } from 'geojson';
 import type { LayerSpecification } from 'maplibre-gl';
-import { pointOf, polygonsOf } from '../geometry';
+import { middleOf, pointOf, polygonsOf } from '../geometry';
 import type { Cell, Message, Position, Region, Subscription } from '../wire';
 import type { Palette } from './base';
 
@@ -21,19 +21,10 @@ export function areasOf(all: Iterable<Subscription>): FeatureCollection {
 export function placesOf(all: Iterable<Subscription>): FeatureCollection {
   const features: Feature[] = [];
   for (const one of all) {
-    const at = one.kind === 'ranked' ? one.location?.coordinates : one.kind === 'moving' && one.region ? middle(one.region) : null;
+    const at = one.kind === 'ranked' ? one.location?.coordinates : one.kind === 'moving' && one.region ? middleOf(one.region) : null;
     if (at) features.push(point(at, { id: one.id, kind: one.kind }));
   }
   return collection(features);
-}
-
-const middle = (region: Region): Position => pointOf(region.type === 'Circle' ? { type: 'Point', coordinates: region.coordinates } : boxed(region));
-
-function boxed(region: Region): { type: 'Box'; bbox: [number, number, number, number] } {
-  const corners = polygonsOf(region).flat(2);
-  const lons = corners.map(([lon]) => lon);
-  const lats = corners.map(([, lat]) => lat);
-  return { type: 'Box', bbox: [Math.min(...lons), Math.min(...lats), Math.max(...lons), Math.max(...lats)] };
 }
 
 export function messagePoints(all: readonly Message[]): FeatureCollection {

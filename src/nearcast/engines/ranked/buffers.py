@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from nearcast.columns.growing import GrowingArray
 from nearcast.engines.ranked.buffer_kinds import BufferKind
+from nearcast.engines.ranked.rooms import starts_of_rooms
 from nearcast.engines.ranked.rows import Rows
 from nearcast.indexes.window_base import Best
 from nearcast.kernels.ranked_layouts import BufferArrays, WindowArrays
@@ -64,13 +65,7 @@ class ResultBuffers:
         for distinct in np.unique(k).tolist():
             chosen = numbers[k == distinct]
             room = self.kind.room(distinct)
-            freed = self._freed.get(room, [])
-            n_again = min(len(freed), len(chosen))
-            start = np.empty(len(chosen), np.int64)
-            start[:n_again] = freed[len(freed) - n_again :]
-            del freed[len(freed) - n_again :]
-            n_new = len(chosen) - n_again
-            start[n_again:] = self._entries["score"].n + room * np.arange(n_new)
+            start, n_new = starts_of_rooms(self._freed.get(room, []), room, len(chosen), self._entries["score"].n)
             for column in self._entries.values():
                 column.extend(0, room * n_new)
             self._rows["start"][chosen] = start

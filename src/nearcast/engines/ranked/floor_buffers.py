@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from nearcast.columns.growing import GrowingArray
 from nearcast.engines.ranked.buffer_kinds import BufferKind
+from nearcast.engines.ranked.rooms import starts_of_rooms
 from nearcast.indexes.window_base import Best
 from nearcast.kernels.floor_calendar import has_chunk, wait_for_oldest
 from nearcast.kernels.floor_layouts import (
@@ -81,13 +82,7 @@ class FloorBuffers:
         for distinct in np.unique(k).tolist():
             chosen = numbers[k == distinct]
             room = self.kind.room(distinct)
-            freed = self._freed.get(room, [])
-            n_again = min(len(freed), len(chosen))
-            start = np.empty(len(chosen), np.int64)
-            start[:n_again] = freed[len(freed) - n_again :]
-            del freed[len(freed) - n_again :]
-            n_new = len(chosen) - n_again
-            start[n_again:] = self._score.n + room * np.arange(n_new)
+            start, n_new = starts_of_rooms(self._freed.get(room, []), room, len(chosen), self._score.n)
             for pool in (self._score, self._number):
                 pool.extend(0, room * n_new)
             empty_rows(self.layout(), chosen, start, np.full(len(chosen), pack_rooms(distinct, room), np.int64))
