@@ -80,7 +80,7 @@ class ImpactGrid(AheadIndex):
     def _clear(self, ground: Ground) -> None:
         self._ground = ground
         self._grid, self._frame = grid_around(ground, Subscribers(), None)
-        self._sample = sample_of(None, self._grid, 0)
+        self._sample = sample_of(None, self._grid)
         self._record = np.zeros(0)
         self._floor = np.zeros(0)
         self._parts = [no_part() for _ in range(N_PARTS)]
@@ -155,7 +155,7 @@ class ImpactGrid(AheadIndex):
         numbers = subscribers.alive()
         self._floor[numbers] = self._record[RECORD * numbers.astype(np.int64) + FLOOR]
         self._grid, self._frame = grid_around(self._ground, subscribers, self._window)
-        self._sample = sample_of(self._window, self._grid, 0)
+        self._sample = sample_of(self._window, self._grid)
         self._second, self._fresh = np.empty(0, np.int32), np.empty(0, np.int32)
         self._n_filed, self._n_seen = len(numbers), 0
         self._parts = [self._part_of(subscribers, numbers, 0), no_part()]

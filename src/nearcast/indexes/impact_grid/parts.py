@@ -61,16 +61,15 @@ class Sample(NamedTuple):
     n: int
 
 
-def sample_of(window: WindowArrays | None, grid: Grid, n_keywords: int) -> Sample:
+def sample_of(window: WindowArrays | None, grid: Grid) -> Sample:
     """Of the newest messages of a window."""
     n = 0 if window is None else len(window.x)
-    first = max(0, n - _SAMPLE)
-    if window is not None and n > first:
-        own = window.keyword[window.keyword_start[first] : window.keyword_start[n]]
-        n_keywords = max(n_keywords, int(own.max(initial=-1)) + 1)
-    row = empty_rows(0, n_keywords)
     if window is None or n == 0:
-        return Sample(WordArrays(row, np.zeros(1)), np.zeros((_N_FINEST + 1, _N_FINEST + 1)), 0)
+        return Sample(WordArrays(empty_rows(0, 0), np.zeros(1)), np.zeros((_N_FINEST + 1, _N_FINEST + 1)), 0)
+    first = max(0, n - _SAMPLE)
+    own = window.keyword[window.keyword_start[first] : window.keyword_start[n]]
+    n_keywords = int(own.max(initial=-1)) + 1
+    row = empty_rows(0, n_keywords)
     count_words(window, first, n, row)
     frequency = row[FREQUENCY::N_COLUMNS].astype(np.int64)
     commonest = np.argsort(-frequency, kind="stable")[:OWN_SLOTS]
