@@ -96,6 +96,24 @@ def test_why_not_is_told_for_a_message_and_a_subscriber(console: Console, api: h
     console.pick(50.0, 20.0, ".why >> text=Why not")
 
 
+def test_a_subscription_is_paused_and_edited_and_keeps_what_the_form_does_not_show(console: Console, api: httpx.Client) -> None:
+    subscribe(api, id="night", kind="boolean", keywords=["owl"], region=circle(-60.0, 5.0, 9_000), metadata={"note": "mine"})
+    page = console.enter("-60,5,9").page
+    console.pick(-60.0, 5.0, ".details >> text=night")
+    page.click(".details >> text=Pause")
+    page.wait_for_selector(".details >> text=Resume")
+    assert api.get("/subscriptions/night").json()["paused"]
+    page.click(".details >> text=Edit")
+    page.fill("input[name=interest]", "owl OR bat")
+    page.click("button.main")
+    page.wait_for_selector(".details >> text=owl OR bat")
+    kept = api.get("/subscriptions/night").json()
+    assert (kept["interest"], kept["metadata"], kept["paused"]) == ("owl OR bat", {"note": "mine"}, True)
+    page.click(".details >> text=Resume")
+    page.wait_for_selector(".details >> text=Pause")
+    assert "paused" not in api.get("/subscriptions/night").json()
+
+
 def test_ranked_lists_cells_and_charts_are_shown(console: Console, api: httpx.Client) -> None:
     at = {"type": "Point", "coordinates": [70.0, 5.0]}
     subscribe(api, id="desk", kind="ranked", keywords=["storm"], location=at, k=3)
@@ -107,6 +125,9 @@ def test_ranked_lists_cells_and_charts_are_shown(console: Console, api: httpx.Cl
     console.open("Index")
     page.check("input[type=checkbox]")
     page.wait_for_selector("text=frequency_grid")
+    page.click(".shapes >> text=Place")
+    page.mouse.click(*console.at(70.2, 5.0))
+    page.wait_for_selector(".path li, .panel >> text=No cell lies over this point")
     console.open("System")
     page.wait_for_selector(".chart canvas >> nth=3")
     publish(api, "one more storm", 70.0, 5.0)

@@ -94,6 +94,7 @@ def reaching(id: str) -> list[tuple[str, str, Any]]:
     return [
         ("GET", f"/v1/subscriptions/{id}", None),
         ("PUT", f"/v1/subscriptions/{id}", {"keywords": ["mine"]}),
+        ("PATCH", f"/v1/subscriptions/{id}", {"paused": True}),
         ("DELETE", f"/v1/subscriptions/{id}", None),
         ("GET", f"/v1/subscriptions/{id}/top", None),
         ("GET", f"/v1/subscriptions/{id}/current", None),

@@ -203,6 +203,9 @@ def test_stopped_and_started_it_goes_on_where_it_was(tmp_path: Path) -> None:
             ids = [api.post("/v1/messages", json={"location": POINT, "keywords": ["red"]}).json()["id"] for _ in range(2)]
             api.post("/v1/locations", json={"subscription": "walker", "location": POINT})
             api.delete("/v1/subscriptions/gone")
+            for id, asked in (("hushed", {"keywords": ["red"]}), ("hushed-walker", moving)):
+                api.put(f"/v1/subscriptions/{id}", json=asked)
+                api.patch(f"/v1/subscriptions/{id}", json={"paused": True})
             before = api.get("/v1/inbox", params={"after": "0"}).content
         second = SmallServer(tmp_path, {}, server.store)
         with pytest.raises(RuntimeError, match="another process holds the store"):

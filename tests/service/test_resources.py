@@ -100,6 +100,38 @@ def test_a_replaced_subscription_gets_what_it_asks_for_now(api: httpx.Client) ->
     assert told(events_of(api, "changing")) == [("match", first["id"]), ("match", second["id"])]
 
 
+def test_a_paused_subscription_hears_nothing_until_it_goes_on(api: httpx.Client) -> None:
+    for kind, place in (("boolean", {}), ("moving", {"region": AROUND}), ("ranked", {"location": POINT})):
+        subscribe(api, f"nap-{kind}", kind=kind, keywords=["lullaby"], **place)
+    first = post_message(api, "lullaby")
+    for kind in ("boolean", "moving", "ranked"):
+        paused = api.patch(f"/v1/subscriptions/nap-{kind}", json={"paused": True})
+        assert paused.json()["paused"] is True
+        assert api.get(f"/v1/subscriptions/nap-{kind}").json()["paused"] is True
+    second = post_message(api, "lullaby")
+    moved = api.post("/v1/locations", json={"subscription": "nap-moving", "location": POINT}).json()
+    assert moved == {"subscription": "nap-moving", "status": "moved"}
+    assert api.get("/v1/subscriptions/nap-moving/current").json()["messages"] == []
+    assert api.get("/v1/subscriptions/nap-ranked/top").json()["entries"] == []
+    why = api.post("/v1/explain", json={"subscription": "nap-boolean", "message_id": second["id"]}).json()
+    assert not why["matched"]
+    assert "paused" in why["reasons"][0]
+    for kind in ("boolean", "moving", "ranked"):
+        for _ in range(2):
+            assert "paused" not in api.patch(f"/v1/subscriptions/nap-{kind}", json={"paused": False}).json()
+    third = post_message(api, "lullaby")
+    ids = [first["id"], second["id"], third["id"]]
+    assert told(events_of(api, "nap-boolean")) == [("match", ids[0]), ("match", ids[2])]
+    # The others are told their whole result anew.
+    entered = [id for kind, id in told(events_of(api, "nap-moving")) if kind == "entered"]
+    assert (entered[0], sorted(entered[1:3]), entered[3:]) == (ids[0], sorted(ids[:2]), ids[2:])
+    assert [entry["message"]["id"] for entry in api.get("/v1/subscriptions/nap-ranked/top").json()["entries"]] == ids[::-1]
+    refusal(api.patch("/v1/subscriptions/nobody", json={"paused": True}), 404)
+    subscribe(api, "nap-boolean", keywords=["lullaby"], paused=True)
+    post_message(api, "lullaby")
+    assert len(events_of(api, "nap-boolean").events) == 2
+
+
 def test_bulk_lines_are_judged_one_by_one(api: httpx.Client) -> None:
     good = {"location": POINT, "keywords": ["bulk"]}
     lines = [json.dumps(good), "{", json.dumps({**good, "keywords": [""]}), "", json.dumps({**good, "id": "mine"})]

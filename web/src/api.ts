@@ -71,6 +71,7 @@ export const api = {
   },
   subscribe: (given: SubscriptionIn) =>
     given.id ? ask<Subscription>('PUT', `subscriptions/${named(given.id)}`, given) : ask<Subscription>('POST', 'subscriptions', given),
+  pause: (id: string, paused: boolean) => ask<Subscription>('PATCH', `subscriptions/${named(id)}`, { paused }),
   unsubscribe: (id: string) => ask<void>('DELETE', `subscriptions/${named(id)}`),
   publish: (message: MessageIn) => ask<{ id: string }>('POST', 'messages', message),
   move: (subscription: string, location: Position) =>
@@ -85,6 +86,6 @@ export const api = {
   tryKey: (given: string) => ask<Stats>('GET', 'stats', undefined, given),
   inbox: (after: string, limit: number) => ask<{ events: StreamEvent[]; cursor: string }>('GET', `inbox?after=${after}&limit=${limit}`),
   pulse: (after: string | null) => ask<Pulse>('GET', `console/pulse${after === null ? '' : `?after=${after}`}`),
-  cells: (bbox: number[]) => ask<{ level: number; cells: Cell[] }>('GET', `console/cells?bbox=${bbox.map((side) => side.toFixed(5)).join(',')}`),
+  cells: (bbox: number[]) => ask<{ cells: Cell[] }>('GET', `console/cells?bbox=${bbox.map((side) => side.toFixed(5)).join(',')}`),
   recipients: (id: string) => ask<{ recipients: Recipient[]; n: number }>('GET', `console/messages/${named(id)}/recipients`),
 };

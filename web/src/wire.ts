@@ -24,6 +24,9 @@ export interface SubscriptionIn {
   spatial_weight?: number;
   tags?: string[];
   metadata?: Record<string, unknown>;
+  expires?: string;
+  delivery?: Record<string, unknown>;
+  paused?: boolean;
 }
 
 export interface Subscription extends SubscriptionIn {
@@ -106,6 +109,7 @@ export interface Pulse {
 
 export interface Cell {
   bbox: [number, number, number, number];
+  level: number;
   load: number;
 }
 

@@ -92,6 +92,14 @@ class AsyncClient:
                 return
             after = str(page.next)
 
+    async def pause(self, id: str) -> wire.SubscriptionOut:
+        """Keep a subscription, and let it hear nothing until `resume`."""
+        return await self.do(calls.pause_subscription(id, True))
+
+    async def resume(self, id: str) -> wire.SubscriptionOut:
+        """Let a paused subscription go on."""
+        return await self.do(calls.pause_subscription(id, False))
+
     async def unsubscribe(self, id: str) -> None:
         await self.do(calls.delete_subscription(id))
 

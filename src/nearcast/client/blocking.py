@@ -91,6 +91,14 @@ class Client:
                 return
             after = str(page.next)
 
+    def pause(self, id: str) -> wire.SubscriptionOut:
+        """Keep a subscription, and let it hear nothing until `resume`."""
+        return self.do(calls.pause_subscription(id, True))
+
+    def resume(self, id: str) -> wire.SubscriptionOut:
+        """Let a paused subscription go on."""
+        return self.do(calls.pause_subscription(id, False))
+
     def unsubscribe(self, id: str) -> None:
         self.do(calls.delete_subscription(id))
 

@@ -93,6 +93,10 @@ def list_subscriptions(after: str | None, limit: int) -> Call[wire.SubscriptionP
     return _get("/v1/subscriptions", wire.SubscriptionPage, after=after, limit=limit)
 
 
+def pause_subscription(id: str, is_paused: bool) -> Call[wire.SubscriptionOut]:
+    return _json("PATCH", f"/v1/subscriptions/{quote(id)}", wire.SubscriptionChange(is_paused), wire.SubscriptionOut)
+
+
 def delete_subscription(id: str) -> Call[None]:
     return Call("DELETE", f"/v1/subscriptions/{quote(id)}", type(None))
 

@@ -28,7 +28,15 @@ from nearcast.service.inboxes import Inbox, Inboxes
 from nearcast.service.insight import Insight
 from nearcast.service.limits import Limits
 from nearcast.service.metrics import Metrics
-from nearcast.service.operations import EndSubscription, Keep, Move, Operation, Publish, PutSubscriptions
+from nearcast.service.operations import (
+    EndSubscription,
+    Keep,
+    Move,
+    Operation,
+    PauseSubscription,
+    Publish,
+    PutSubscriptions,
+)
 from nearcast.service.policies.notifying import DeliveryPolicy
 from nearcast.service.posting import check_message, clock_of
 from nearcast.service.problems import Problem, forbidden, not_found, unusable
@@ -207,6 +215,9 @@ class Broker:
         if len(rows) > limit:
             page.next = str(rows[limit - 1].number)
         return page
+
+    async def pause_subscription(self, caller: Caller, id: str, is_paused: bool) -> SubscriptionOut:
+        return subscription_out(await self._write(PauseSubscription(caller, id, is_paused)))
 
     async def delete_subscription(self, caller: Caller, id: str) -> None:
         await self._write(EndSubscription(caller, id))

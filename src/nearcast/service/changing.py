@@ -12,11 +12,11 @@ from nearcast.service.engines import Engines
 from nearcast.service.limits import Limits
 from nearcast.service.loading import TOLD, start_moving, start_ranking
 from nearcast.service.moving_places import Moved, read_move
-from nearcast.service.operations import EndSubscription, Keep, Move, Operation, PutSubscriptions
+from nearcast.service.operations import EndSubscription, Keep, Move, Operation, PauseSubscription, PutSubscriptions
 from nearcast.service.posting import Posted, message_out, place_box
 from nearcast.service.presences import Position
 from nearcast.service.problems import Problem, forbidden, not_found
-from nearcast.service.standing import Checked, Standing, row_of
+from nearcast.service.standing import Checked, Standing, paused_row, row_of, standing_of
 from nearcast.service.told import Told, in_sequence, joined, told_of
 from nearcast.service.wire import MoveResult
 from nearcast.storage.batch import Batch, Place, SubscriptionRow
@@ -87,6 +87,8 @@ class Changes:
                 answer = self._put(operation)
             elif isinstance(operation, EndSubscription):
                 self._end([self._own_row(operation.caller.tenant, operation.id, operation)])
+            elif isinstance(operation, PauseSubscription):
+                answer = self._pause(operation)
             elif isinstance(operation, Move):
                 answer = self._move(operation)
             elif isinstance(operation, Keep):
@@ -107,7 +109,7 @@ class Changes:
             for name in unknown:
                 self._rows[name] = found.get(name)
 
-    def _own_row(self, tenant: str, id: str, operation: EndSubscription | Move) -> SubscriptionRow:
+    def _own_row(self, tenant: str, id: str, operation: EndSubscription | PauseSubscription | Move) -> SubscriptionRow:
         row = self._row(tenant, id)
         if row is None or not operation.caller.may_read(row.subscriber):
             raise not_found("subscription", id)
@@ -143,8 +145,10 @@ class Changes:
     def _file(self, new: dict[int, tuple[SubscriptionRow, Standing]]) -> None:
         """Hand them to the engines and to the batch; `new` is empty afterwards."""
         rows = [row for row, _ in new.values()]
-        self._prepare_engines(rows)
-        self._tell(self._watched(rows, self._engines.put([standing for _, standing in new.values()])))
+        listening = [row for row in rows if not row.paused]
+        self._hush([row for row in rows if row.paused])
+        self._prepare_engines(listening)
+        self._tell(self._watched(listening, self._engines.put([new[row.number][1] for row in listening])))
         self._put_rows.update((row.number, row) for row in rows)
         self._made.new_rows += rows
         self._made.has_changed_engines = True
@@ -200,12 +204,25 @@ class Changes:
             if kind == "ranked" and tenant not in self._engines.rankers:
                 start_ranking(self._store, self._engines, tenant, self._limits)
 
-    def _end(self, rows: Sequence[SubscriptionRow]) -> None:
-        numbers = [row.number for row in rows]
+    def _pause(self, operation: PauseSubscription) -> SubscriptionRow:
+        row = self._own_row(operation.caller.tenant, operation.id, operation)
+        if bool(row.paused) != operation.is_paused:
+            self._sequence += 1
+            row = paused_row(row, operation.is_paused, self._sequence, self._now)
+            self._rows[row.tenant, row.id] = row
+            self._file({row.number: (row, standing_of(row))})
+        return row
+
+    def _hush(self, rows: Sequence[SubscriptionRow]) -> None:
+        """Engines forget them, if they know them."""
         for kind, tenant in {(row.kind, row.tenant) for row in rows}:
             some = [row.number for row in rows if (row.kind, row.tenant) == (kind, tenant)]
             self._engines.remove(kind, tenant, some)
             self._engines.presences.drop(some)
+
+    def _end(self, rows: Sequence[SubscriptionRow]) -> None:
+        numbers = [row.number for row in rows]
+        self._hush(rows)
         self._tell(told_of(numbers, [0] * len(numbers), [ENDED] * len(numbers)))
         for row in rows:
             self._rows[row.tenant, row.id] = None
@@ -235,7 +252,10 @@ class Changes:
                 continue
             answers.append(MoveResult(given.subscription, "moved"))
             self._rows[row.tenant, row.id] = row._replace(place=move.place, place_time=move.time)
-            moved[row.number] = (at, move)
+            if row.paused:
+                self._place(row.number, move)
+            else:
+                moved[row.number] = (at, move)
         if moved:
             for number, (_, move) in moved.items():
                 if move.accuracy_m:

@@ -42,7 +42,9 @@ class Insight:
     def top(self, row: SubscriptionRow) -> TopList:
         if row.kind != "ranked":
             raise unusable(f"subscription {row.id!r} is {row.kind} and has no top list; only ranked ones have", "subscription")
-        entries = []
+        entries: list[TopEntry] = []
+        if row.paused:
+            return TopList(row.id, entries)
         for rank, (sequence, score) in enumerate(self._writer.engines.rankers[row.tenant].top(row.number), 1):
             message = self._message(int(sequence))
             if message is not None:
@@ -52,7 +54,8 @@ class Insight:
     def current(self, row: SubscriptionRow) -> CurrentList:
         if row.kind != "moving":
             raise unusable(f"subscription {row.id!r} is {row.kind}; only moving ones have a current result", "subscription")
-        found = (self._message(sequence) for sequence in self._writer.engines.current(row.number))
+        sequences = [] if row.paused else self._writer.engines.current(row.number)
+        found = (self._message(sequence) for sequence in sequences)
         return CurrentList(row.id, [message for message in found if message is not None])
 
     def explain(self, row: SubscriptionRow, given: ExplainIn) -> ExplainOut:
@@ -64,6 +67,8 @@ class Insight:
         else:
             assert given.message_id is not None
             sequence, posted = self.kept(row.tenant, given.message_id)
+        if row.paused:
+            return ExplainOut(False, ["the subscription is paused: it hears nothing until it goes on"], [])
         engines = self._writer.engines
         is_ranked = row.kind == "ranked"
         words = without_reserved(posted.words) if is_ranked else posted.words

@@ -49,6 +49,15 @@ class EndSubscription(Operation):
 
 
 @dataclass(slots=True, eq=False)
+class PauseSubscription(Operation):
+    """Let it hear nothing, or go on. Answer: its row or Problem."""
+
+    caller: Caller
+    id: str
+    is_paused: bool
+
+
+@dataclass(slots=True, eq=False)
 class Move(Operation):
     """Answer: a list of MoveResult or Problem."""
 

@@ -153,11 +153,22 @@ def row_of(checked: Checked, number: int, sequence: int, now: float, created: fl
         given.expires,
         given.metadata,
         given.delivery,
+        given.paused,
     )
     expires = None if given.expires is None else given.expires.timestamp()
     options = _encode(given.delivery) if given.delivery != _NO_OPTIONS else None
     owner = (checked.tenant, checked.id, checked.subscriber)
-    return SubscriptionRow(number, *owner, given.kind, made, expires, sequence, None, None, _encode(kept), None, options)
+    paused = int(given.paused)
+    return SubscriptionRow(
+        number, *owner, given.kind, made, expires, sequence, None, None, _encode(kept), None, options, paused
+    )
+
+
+def paused_row(row: SubscriptionRow, is_paused: bool, sequence: int, now: float) -> SubscriptionRow:
+    """The same subscription, hushed or listening again."""
+    kept = _decode_out(row.body)
+    kept.paused, kept.updated = is_paused, moment(now)
+    return row._replace(body=_encode(kept), paused=int(is_paused), changed=sequence)
 
 
 def subscription_out(row: SubscriptionRow) -> SubscriptionOut:

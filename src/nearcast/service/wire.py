@@ -107,6 +107,7 @@ class SubscriptionIn(Struct, forbid_unknown_fields=True, omit_defaults=True):
     boolean, moving: `keywords` (all) or `interest` (an expression), and `region` (absent: everywhere).
     ranked: `keywords`, `location`, `k`, `spatial_weight`.
     `tags`: only messages that carry all of them. `metadata` comes back with every event.
+    `paused`: it is kept, and hears nothing.
     """
 
     kind: Kind = "boolean"
@@ -122,6 +123,17 @@ class SubscriptionIn(Struct, forbid_unknown_fields=True, omit_defaults=True):
     expires: datetime | None = None
     metadata: dict[str, Any] = {}
     delivery: DeliveryOptions = DeliveryOptions()
+    paused: bool = False
+
+
+class SubscriptionChange(Struct, forbid_unknown_fields=True):
+    """What can be changed without giving the whole subscription again.
+
+    A paused one hears nothing. When it goes on, a boolean one gets the messages from then on; a moving or ranked one is told
+    anew what its result is.
+    """
+
+    paused: bool
 
 
 class SubscriptionOut(Struct, omit_defaults=True):
@@ -142,6 +154,7 @@ class SubscriptionOut(Struct, omit_defaults=True):
     expires: datetime | None = None
     metadata: dict[str, Any] = {}
     delivery: DeliveryOptions = DeliveryOptions()
+    paused: bool = False
 
 
 class SubscriptionPage(Struct):

@@ -12,7 +12,7 @@ class SubscriptionRow(NamedTuple):
     """A subscription as it is kept. `body` is JSON; `place` of where a moving one is now, `options` of its delivery.
 
     `changed` and `ended` are sequences: when it was last put, when it ended. An ended one stays for those who still read its
-    inbox, until retention takes it away.
+    inbox, until retention takes it away. `paused` is 1 while it is kept but hears nothing.
     """
 
     number: int
@@ -28,6 +28,7 @@ class SubscriptionRow(NamedTuple):
     body: bytes
     place: bytes | None
     options: bytes | None
+    paused: int = 0
 
 
 class Place(NamedTuple):

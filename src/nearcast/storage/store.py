@@ -147,15 +147,16 @@ class Store:
         return [SubscriptionRow(*row) for row in self.database.rows(sql, values)]
 
     def changed_subscriptions(self, after: int, kind: str) -> Iterator[SubscriptionRow]:
-        """Living ones that were put after a sequence, by number."""
-        sql = f"SELECT {SUBSCRIPTION} FROM subscriptions WHERE changed > ? AND ended IS NULL AND kind = ? ORDER BY number"
+        """Living ones that listen and were put after a sequence, by number."""
+        is_listening = "ended IS NULL AND paused = 0"
+        sql = f"SELECT {SUBSCRIPTION} FROM subscriptions WHERE changed > ? AND {is_listening} AND kind = ? ORDER BY number"
         return (SubscriptionRow(*row) for row in self.database.stream(sql, (after, kind)))
 
     def gone_numbers(self, after: int) -> list[int]:
-        """Ended after a sequence, or of another kind than boolean since."""
+        """Ended or paused after a sequence, or of another kind than boolean since."""
         sql = (
             "SELECT number FROM subscriptions WHERE ended > ? "
-            "UNION SELECT number FROM subscriptions WHERE changed > ? AND kind <> 'boolean'"
+            "UNION SELECT number FROM subscriptions WHERE changed > ? AND (kind <> 'boolean' OR paused = 1)"
         )
         return [row[0] for row in self.database.rows(sql, (after, after))]
 

@@ -16,8 +16,8 @@ def write_subscriptions(transaction: Transaction, batch: Batch) -> None:
         )
     if batch.subscriptions:
         marks = ", ".join("?" * len(SubscriptionRow._fields))
-        names = ("tenant", "id", "subscriber", "kind", "expires", "changed", "ended", "place_time", "body", "place", "options")
-        updates = ", ".join(f"{name} = excluded.{name}" for name in names)
+        kept = ("number", "created")
+        updates = ", ".join(f"{name} = excluded.{name}" for name in SubscriptionRow._fields if name not in kept)
         transaction.run_many(
             f"INSERT INTO subscriptions ({SUBSCRIPTION}) VALUES ({marks}) ON CONFLICT (number) DO UPDATE SET {updates}",
             batch.subscriptions,

@@ -15,7 +15,7 @@ from nearcast.storage.copying import back_up, restore_store
 from nearcast.storage.errors import StoreError
 from nearcast.storage.pages import Page, Span, match_events
 from nearcast.storage.retention import drop_old
-from nearcast.storage.schema import MIGRATIONS
+from nearcast.storage.schema import MIGRATIONS, SQLITE_TYPES
 from nearcast.storage.sqlite import SqliteDatabase
 from nearcast.storage.store import Store, open_store
 from nearcast.testing.small_databases import postgres_programs, small_database
@@ -202,6 +202,30 @@ def test_a_backup_of_a_file_comes_back_in_postgres(tmp_path: Path, postgres: str
     again.close()
     with pytest.raises(StoreError, match="not empty"):
         restore_store(backup, postgres)
+
+
+def test_a_store_of_an_earlier_version_becomes_a_new_one(tmp_path: Path) -> None:
+    database = SqliteDatabase(tmp_path / "store.db")
+    with database.writing() as transaction:
+        for statement in MIGRATIONS[0]:
+            transaction.run(statement.format(**SQLITE_TYPES))
+        values = "1, 't', 'a', 'ann', 'boolean', 1.0, 5, x'7b7d'"
+        transaction.run(
+            f"INSERT INTO subscriptions (number, tenant, id, subscriber, kind, created, changed, body) VALUES ({values})"
+        )
+        transaction.run("PRAGMA user_version=1")
+    database.close()
+    store = open_store(str(tmp_path / "store.db"))
+    assert [*store.changed_subscriptions(0, "boolean")] == [row(1, "a", changed=5)]
+    store.close()
+
+
+def test_paused_subscriptions_are_kept_but_not_for_engines(store: Store) -> None:
+    hushed = row(1, "a", paused=1)
+    store.write(Batch(subscriptions=[hushed, row(2, "b")], sequence=2))
+    assert [one.id for one in store.changed_subscriptions(0, "boolean")] == ["b"]
+    assert store.gone_numbers(0) == [1]
+    assert store.find_subscriptions([("t", "a")]) == {("t", "a"): hushed}
 
 
 def test_a_store_of_a_later_version_is_refused(tmp_path: Path) -> None:

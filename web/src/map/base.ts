@@ -15,6 +15,7 @@ export interface Palette {
   boolean: string;
   moving: string;
   ranked: string;
+  paused: string;
   message: string;
   hit: string;
   draft: string;
@@ -30,6 +31,7 @@ export const PALETTES: Record<'light' | 'dark', Palette> = {
     boolean: '#2563a8',
     moving: '#0f8a6d',
     ranked: '#8a4fbf',
+    paused: '#8b949e',
     message: '#e4572e',
     hit: '#e4572e',
     draft: '#d6336c',
@@ -43,6 +45,7 @@ export const PALETTES: Record<'light' | 'dark', Palette> = {
     boolean: '#6aa9ee',
     moving: '#3fcda6',
     ranked: '#c39af0',
+    paused: '#6e7a86',
     message: '#ff8a5c',
     hit: '#ffb086',
     draft: '#ff6fa3',

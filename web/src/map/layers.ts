@@ -7,12 +7,15 @@ import type { Palette } from './base';
 
 const collection = (features: Feature[]): FeatureCollection => ({ type: 'FeatureCollection', features });
 
+/** What colours it: its kind, unless it is paused. */
+const lookOf = (one: Subscription) => (one.paused ? 'paused' : one.kind);
+
 export function areasOf(all: Iterable<Subscription>): FeatureCollection {
   const features: Feature[] = [];
   for (const one of all) {
     if (!one.region) continue;
     const coordinates = polygonsOf(one.region);
-    features.push({ type: 'Feature', properties: { id: one.id, kind: one.kind }, geometry: { type: 'MultiPolygon', coordinates } });
+    features.push({ type: 'Feature', properties: { id: one.id, kind: lookOf(one) }, geometry: { type: 'MultiPolygon', coordinates } });
   }
   return collection(features);
 }
@@ -22,7 +25,7 @@ export function placesOf(all: Iterable<Subscription>): FeatureCollection {
   const features: Feature[] = [];
   for (const one of all) {
     const at = one.kind === 'ranked' ? one.location?.coordinates : one.kind === 'moving' && one.region ? middleOf(one.region) : null;
-    if (at) features.push(point(at, { id: one.id, kind: one.kind }));
+    if (at) features.push(point(at, { id: one.id, kind: lookOf(one) }));
   }
   return collection(features);
 }
@@ -71,7 +74,8 @@ export const fillOf = (crowd: number) => 0.09 - 0.08 * crowd;
 export const borderOf = (crowd: number) => 0.8 - 0.55 * crowd;
 
 export function overlays(palette: Palette): LayerSpecification[] {
-  const byKind = ['match', ['get', 'kind'], 'moving', palette.moving, 'ranked', palette.ranked, palette.boolean] as never;
+  const { moving, ranked, paused } = palette;
+  const byKind = ['match', ['get', 'kind'], 'moving', moving, 'ranked', ranked, 'paused', paused, palette.boolean] as never;
   return [
     {
       id: 'cells',

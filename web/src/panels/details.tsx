@@ -4,7 +4,7 @@ import { useEffect } from 'preact/hooks';
 import { api } from '../api';
 import { boundsOf, pointOf } from '../geometry';
 import { flyTo } from '../map/view';
-import { attempt, dropSubscription, messageById, panel, selected, subscriptions, tell } from '../state';
+import { attempt, dropSubscription, keepSubscription, messageById, panel, selected, subscriptions, tell } from '../state';
 import type { Explanation, Message, Recipient, Subscription, TopEntry } from '../wire';
 import { edit } from './subscribe';
 
@@ -38,11 +38,17 @@ function OfSubscription({ one }: { one: Subscription }) {
       tell(`${one.id} is gone`);
     });
   };
+  const pause = async () => {
+    const kept = await attempt(() => api.pause(one.id, !one.paused));
+    if (!kept) return;
+    keepSubscription(kept);
+    tell(`${one.id} ${kept.paused ? 'is paused' : 'listens again'}`);
+  };
   return (
     <>
       <h2>{one.id}</h2>
       <p>
-        <span class={`kind ${one.kind}`}>{one.kind}</span> {one.interest ?? ((one.keywords ?? []).join(' ') || 'any words')}
+        <span class={`kind ${one.kind}`}>{one.kind}</span> {one.paused && <span class="kind paused">paused</span>} {one.interest ?? ((one.keywords ?? []).join(' ') || 'any words')}
       </p>
       <div class="actions">
         <button type="button" onClick={() => one.region && flyTo(boundsOf(one.region))} disabled={!one.region}>
@@ -50,6 +56,9 @@ function OfSubscription({ one }: { one: Subscription }) {
         </button>
         <button type="button" onClick={() => (edit(one), (panel.value = 'subscribe'))}>
           Edit
+        </button>
+        <button type="button" onClick={() => void pause()}>
+          {one.paused ? 'Resume' : 'Pause'}
         </button>
         <button type="button" class="danger" onClick={() => void remove()}>
           Delete

@@ -2,8 +2,10 @@
 import { useEffect } from 'preact/hooks';
 import { useSignal } from '@preact/signals';
 import { api } from '../api';
-import { attempt, history, isIndexShown } from '../state';
-import type { Stats } from '../wire';
+import { metres } from '../geometry';
+import { ShapeButtons } from '../parts/forms';
+import { attempt, clicked, history, isIndexShown } from '../state';
+import type { Cell, Stats } from '../wire';
 
 const EVERY_MS = 3_000;
 
@@ -25,6 +27,7 @@ export function IndexPanel() {
         <input type="checkbox" checked={isIndexShown.value} onChange={(e) => (isIndexShown.value = e.currentTarget.checked)} />
         Show its cells on the map, coloured by load
       </label>
+      <PathOfPoint />
       <h3>The last messages</h3>
       {candidates === null ? (
         <p class="hint">No message came in the last second.</p>
@@ -48,5 +51,37 @@ export function IndexPanel() {
           </details>
         ))}
     </section>
+  );
+}
+
+const METRES_PER_DEGREE = 111_195;
+
+/** Where a message at a clicked point would look: for each of its words, the list of one cell, at the level that word has. */
+function PathOfPoint() {
+  const cells = useSignal<Cell[]>([]);
+  const at = clicked.value;
+  useEffect(() => {
+    cells.value = [];
+    if (at) void attempt(() => api.cells([...at, ...at])).then((found) => found && (cells.value = found.cells));
+  }, [at?.[0], at?.[1]]);
+  return (
+    <>
+      <div class="field">
+        <span class="label">The way of a point</span>
+        <ShapeButtons shapes={['point']} />
+        <span class="hint">{at ? at.map((side) => side.toFixed(4)).join(', ') : 'choose, then click the map'}</span>
+      </div>
+      {at && cells.value.length === 0 && <p class="hint">No cell lies over this point: only lists of whole words are looked at.</p>}
+      <ol class="path">
+        {[...cells.value]
+          .sort((a, b) => a.level - b.level)
+          .map(({ bbox: [west, south, east, north], level, load }) => (
+            <li>
+              words divided {level} times: a cell of {metres((east - west) * METRES_PER_DEGREE * Math.cos(((south + north) * Math.PI) / 360))} ×{' '}
+              {metres((north - south) * METRES_PER_DEGREE)}, <strong>{load.toLocaleString()}</strong> filed
+            </li>
+          ))}
+      </ol>
+    </>
   );
 }

@@ -15,6 +15,8 @@ const k = signal(10);
 const spatialWeight = signal(0.5);
 const problem = signal<string | null>(null);
 const trial = signal<DryRun | null>(null);
+/** What the form does not show of the one that is edited: it stays as it is. */
+const rest = signal<Partial<SubscriptionIn>>({});
 const isEditing = computed(() => subscriptions.value.has(name.value));
 
 /** What the form says so far; null while it lacks something. */
@@ -58,6 +60,8 @@ async function tryOut(wanted: SubscriptionIn): Promise<void> {
 export function edit(one: Subscription): void {
   kind.value = one.kind;
   name.value = one.id;
+  const { tags, metadata, expires, delivery, subscriber, paused } = one;
+  rest.value = { tags, metadata, expires, delivery, subscriber, paused };
   interest.value = one.interest ?? (one.keywords ?? []).join(one.kind === 'ranked' ? ' ' : ' AND ');
   draft.value = one.region ?? null;
   clicked.value = one.location?.coordinates ?? null;
@@ -69,7 +73,8 @@ async function subscribe(event: Event): Promise<void> {
   event.preventDefault();
   const wanted = given.value;
   if (!wanted) return;
-  const kept = await attempt(() => api.subscribe(wanted));
+  const unseen = isEditing.value ? rest.value : {};
+  const kept = await attempt(() => api.subscribe({ ...unseen, ...wanted }));
   if (!kept) return;
   keepSubscription(kept);
   tell(`${kept.id} listens`);

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from litestar import Response, delete, get, post, put
+from litestar import Response, delete, get, patch, post, put
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import Parameter
 
@@ -17,6 +17,7 @@ from nearcast.service.wire import (
     BulkResult,
     CurrentList,
     Name,
+    SubscriptionChange,
     SubscriptionIn,
     SubscriptionOut,
     SubscriptionPage,
@@ -75,6 +76,11 @@ async def get_subscription(request: AnyRequest, id: Name) -> SubscriptionOut:
     return await broker_of(request).get_subscription(caller_of(request), id)
 
 
+@patch("/subscriptions/{id:str}", opt=_OPT, responses=DOCUMENTED, summary="Pause a subscription, or let it go on")
+async def pause_subscription(request: AnyRequest, id: Name, data: SubscriptionChange) -> SubscriptionOut:
+    return await broker_of(request).pause_subscription(caller_of(request), id, data.paused)
+
+
 @delete("/subscriptions/{id:str}", opt=_OPT, responses=DOCUMENTED, summary="End a subscription")
 async def delete_subscription(request: AnyRequest, id: Name) -> None:
     """Its inbox stays until retention takes it; the last event tells that it ended."""
@@ -97,6 +103,7 @@ ROUTES = [
     make_subscriptions,
     list_subscriptions,
     get_subscription,
+    pause_subscription,
     delete_subscription,
     get_top,
     get_current,
