@@ -158,6 +158,10 @@ def test_the_same_request_twice_publishes_once(api: httpx.Client) -> None:
     assert bulk[0]["cursor"] == bulk[1]["cursor"]
     assert len(events_of(api, "once").events) == 4
     refusal(api.post("/v1/messages", json=body, headers={"idempotency-key": "k2"}), 409)
+    other = {**body, "keywords": ["idempotent", "other"]}
+    refusal(api.post("/v1/messages", json=other, headers={"idempotency-key": "k1"}), 409)
+    refusal(api.post("/v1/messages/bulk", content=lines + "\n" + lines, headers={"idempotency-key": "k2"}), 409)
+    assert len(events_of(api, "once").events) == 4
 
 
 def test_a_moving_subscriber_enters_and_leaves(api: httpx.Client) -> None:
@@ -182,6 +186,29 @@ def test_a_moving_subscriber_enters_and_leaves(api: httpx.Client) -> None:
     kinds = told(events_of(api, "walker"))
     assert sorted(kinds[:2]) == sorted([("entered", here["id"]), ("entered", brief["id"])])
     assert kinds[2:] == [("left", brief["id"]), ("left", here["id"])]
+
+
+def test_the_inbox_of_an_ended_subscription_can_still_be_read_by_its_id(api: httpx.Client) -> None:
+    subscribe(api, "parting", keywords=["farewell"])
+    sent = post_message(api, "farewell")
+    api.delete("/v1/subscriptions/parting")
+    assert told(events_of(api, "parting")) == [("match", sent["id"]), ("subscription.ended", "")]
+    refusal(api.get("/v1/inbox", params={"subscriptions": "never", "after": "0"}), 404)
+
+
+def test_an_audience_counts_wherever_messages_are_looked_at(api: httpx.Client) -> None:
+    subscribe(api, "outsider", keywords=["gala"], region=AROUND)
+    subscribe(api, "desk", kind="ranked", keywords=["gala"], location=POINT, k=2)
+    elsewhere = {"type": "Circle", "coordinates": [13.4, 52.7], "radius": 1000}
+    closed, opened = post_message(api, "gala", audience=elsewhere), post_message(api, "gala")
+    tops = api.get("/v1/subscriptions/desk/top").json()["entries"]
+    assert [entry["message"]["id"] for entry in tops] == [opened["id"]]
+    for id in ("outsider", "desk"):
+        why = api.post("/v1/explain", json={"subscription": id, "message_id": closed["id"]}).json()
+        assert not why["matched"]
+        assert "audience" in why["reasons"][0]
+    draft = {"subscription": {"keywords": ["gala"], "region": AROUND}}
+    assert [one["id"] for one in api.post("/v1/dry-run", json=draft).json()["messages"]] == [opened["id"]]
 
 
 def test_an_audience_keeps_out_who_is_elsewhere(api: httpx.Client) -> None:

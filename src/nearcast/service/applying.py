@@ -14,9 +14,9 @@ import msgspec
 from nearcast.service.changing import Applied, Changes
 from nearcast.service.engines import Engines
 from nearcast.service.limits import Limits
-from nearcast.service.operations import Operation, Publish
+from nearcast.service.operations import Operation, Publish, RequestKey
 from nearcast.service.posting import Posted, given_id, id_key, text_of
-from nearcast.service.problems import busy
+from nearcast.service.problems import Problem, busy, other_request
 from nearcast.service.told import at_their_messages
 from nearcast.storage.pages import ENTERED
 from nearcast.storage.store import Store
@@ -32,7 +32,14 @@ class Receipt(NamedTuple):
     is_repeat: bool
 
 
-_decode_receipts = msgspec.msgpack.Decoder(list[Receipt]).decode
+class Answered(NamedTuple):
+    """What is kept of a request with an idempotency key: a digest of its body, and its answer."""
+
+    digest: bytes
+    receipts: list[Receipt]
+
+
+_decode_answered = msgspec.msgpack.Decoder(Answered).decode
 
 
 class Applier:
@@ -70,25 +77,25 @@ class Work(Changes):
         self._message_first = self._sequence + 1
         fresh: list[Posted] = []
         seen = self._known_ids(operations)
-        requests: dict[tuple[str, str], list[Receipt]] = {}
+        requests: dict[tuple[str, str], Answered] = {}
         for operation in operations:
             key = operation.request_key
             if key is not None:
-                known = requests.get(key) or self._known_request(key)
+                known = requests.get(key[:2]) or self._known_request(key)
                 if known is not None:
-                    self._made.answers.append((operation, [one._replace(is_repeat=True) for one in known]))
+                    self._made.answers.append((operation, _again(key, known)))
                     continue
             receipts = [self._take(one, fresh, seen) for one in operation.posted]
             if key is not None:
-                requests[key] = receipts
-                self._made.batch.requests.append((*key, self._now, _encode(receipts)))
+                requests[key[:2]] = answered = Answered(key.digest, receipts)
+                self._made.batch.requests.append((key.tenant, key.key, self._now, _encode(answered)))
             self._made.answers.append((operation, receipts))
         if fresh:
             self._match(fresh)
 
-    def _known_request(self, key: tuple[str, str]) -> list[Receipt] | None:
-        found = self._store.find_request(*key)
-        return None if found is None else _decode_receipts(found)
+    def _known_request(self, key: RequestKey) -> Answered | None:
+        found = self._store.find_request(key.tenant, key.key)
+        return None if found is None else _decode_answered(found)
 
     def _known_ids(self, operations: Sequence[Publish]) -> dict[bytes, int]:
         keys = [id_key(one.tenant, one.id) for operation in operations for one in operation.posted if one.id is not None]
@@ -125,6 +132,12 @@ class Work(Changes):
         if self._engines.rankers:
             self._tell(self._engines.rank(fresh, first))
             self._made.has_changed_engines = True
+
+
+def _again(key: RequestKey, known: Answered) -> list[Receipt] | Problem:
+    if known.digest != key.digest:
+        return other_request(key.key)
+    return [one._replace(is_repeat=True) for one in known.receipts]
 
 
 def check_live(engines: Engines, limits: Limits) -> None:

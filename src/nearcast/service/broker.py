@@ -16,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar, TypeVarTuple
 
+import msgspec
 from pyroaring import BitMap
 
 from nearcast.service.applying import Receipt, check_live
@@ -36,10 +37,11 @@ from nearcast.service.operations import (
     PauseSubscription,
     Publish,
     PutSubscriptions,
+    RequestKey,
 )
 from nearcast.service.policies.notifying import DeliveryPolicy
 from nearcast.service.posting import check_message, clock_of
-from nearcast.service.problems import Problem, forbidden, not_found, unusable
+from nearcast.service.problems import Problem, forbidden, not_found, other_request, unusable
 from nearcast.service.standing import Checked, check_subscription, subscription_out
 from nearcast.service.wire import (
     BulkResult,
@@ -230,10 +232,8 @@ class Broker:
         """Match and keep one message (decoded from `body`); single posts are gathered into batches."""
         check_live(self._writer.engines, self.limits)
         posted = check_message(caller.tenant, message, clock_of(time.time(), self.limits), body)
-        key = None if idempotency_key is None else (caller.tenant, idempotency_key)
+        key = RequestKey.of(caller.tenant, idempotency_key, body or msgspec.json.encode(message))
         receipts: list[Receipt] = await self._write(Publish([posted], key, n_bytes=len(posted.body)))
-        if len(receipts) != 1:
-            raise _other_request(idempotency_key)
         return MessageReceipt(receipts[0].id, str(receipts[0].sequence), receipts[0].is_repeat)
 
     async def publish_lines(self, caller: Caller, body: bytes, idempotency_key: str | None = None) -> BulkResult:
@@ -243,10 +243,11 @@ class Broker:
         lines = await self.beside(
             check_lines, MESSAGES, body, self.limits.line_count, lambda given, line: check_message(tenant, given, clock, line)
         )
-        key = None if idempotency_key is None else (tenant, idempotency_key)
+        key = RequestKey.of(tenant, idempotency_key, body)
         receipts: list[Receipt] = await self._write(Publish(lines.good, key, n_bytes=len(body))) if lines.good else []
         if len(receipts) != len(lines.good):
-            raise _other_request(idempotency_key)
+            # The same lines, of which some are past their time by now.
+            raise other_request(idempotency_key)
         for line, receipt in zip(lines.line, receipts, strict=True):
             if receipt.is_repeat:
                 lines.results[line] = LineResult(line, "repeat", id=receipt.id, cursor=str(receipt.sequence))
@@ -284,9 +285,9 @@ class Broker:
                 self._inboxes.close(inbox)
                 raise
             return inbox
-        found = await self.beside(self.store.find_subscriptions, [(caller.tenant, id) for id in ids])
+        found = await self.beside(self.store.find_inboxes, caller.tenant, ids)
         for id in ids:
-            row = found.get((caller.tenant, id))
+            row = found.get(id)
             if row is None or not caller.may_read(row.subscriber):
                 raise not_found("subscription", id)
         numbers = BitMap([row.number for row in found.values()])
@@ -375,7 +376,3 @@ class Broker:
             if self.is_ready:
                 self._n_store_bytes = await self.beside(self.store.database.n_bytes)
         return self.metrics.text()
-
-
-def _other_request(key: str | None) -> Problem:
-    return Problem(409, "conflict", f"the idempotency key {key!r} was used for another request; use a new one for each")

@@ -151,10 +151,10 @@ class Engines:
         return self.audiences.filtered(told)
 
     def rank(self, posted: Sequence[Posted], first: int) -> Told:
-        """Messages come to the rankers of their tenants."""
+        """Messages come to the rankers of their tenants. Those with an audience are not for everyone, and so not ranked."""
         parts = []
         for tenant, ranker in self.rankers.items():
-            rows = [row for row, one in enumerate(posted) if one.tenant == tenant]
+            rows = [row for row, one in enumerate(posted) if one.tenant == tenant and one.audience is None]
             if rows:
                 some, sequence = [posted[row] for row in rows], first + np.array(rows, np.int64)
                 parts.append(_with_ranks(ranker, ranker.publish_table(_ranked_messages(some, sequence))))

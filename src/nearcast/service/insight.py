@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import time
+from itertools import islice
 
 from nearcast.engines.boolean import Matcher
 from nearcast.errors import NearcastError
 from nearcast.model.message import Message
-from nearcast.model.regions import Box
+from nearcast.model.regions import Box, Region
 from nearcast.service.inboxes import Inboxes
 from nearcast.service.limits import Limits
 from nearcast.service.loading import UNREADABLE, messages_back, posted_of
 from nearcast.service.posting import Posted, check_message, clock_of, id_key, message_out, sequence_of_given
 from nearcast.service.problems import Problem, not_found, unusable
-from nearcast.service.standing import Checked
+from nearcast.service.shapes import Point, is_inside
+from nearcast.service.standing import Checked, standing_of
 from nearcast.service.wire import (
     CurrentList,
     DryRunOut,
@@ -31,6 +33,8 @@ from nearcast.storage.batch import SubscriptionRow
 from nearcast.storage.store import Store
 
 _SHOWN_HITS = 20
+_MOST_LOOKED_AT = 200_000
+"""Messages of the log, also of other tenants, that a dry run goes through."""
 
 
 class Insight:
@@ -67,6 +71,8 @@ class Insight:
         else:
             assert given.message_id is not None
             sequence, posted = self.kept(row.tenant, given.message_id)
+        if posted.audience is not None and not _is_addressed(row, posted.audience):
+            return ExplainOut(False, ["the message has an audience, and the subscription is not in it"], [])
         if row.paused:
             return ExplainOut(False, ["the subscription is paused: it hears nothing until it goes on"], [])
         engines = self._writer.engines
@@ -102,7 +108,7 @@ class Insight:
         if checked.given.kind == "ranked":
             raise unusable("a dry run tells which messages match; a ranked subscription takes the best k of any", "kind")
         tried: list[Posted] = []
-        for _, text, tenant, _ in messages_back(self._store, 0.0):
+        for _, text, tenant, _ in islice(messages_back(self._store, 0.0), _MOST_LOOKED_AT):
             if tenant == checked.tenant:
                 with contextlib.suppress(*UNREADABLE):
                     tried.append(posted_of(text, tenant))
@@ -115,9 +121,11 @@ class Insight:
                 Message(at, keywords=one.words, location=Box(*one.box) if one.box[:2] != one.box[2:] else one.box[:2])
                 for at, one in enumerate(tried)
             ]
-            hits = sorted(int(delivery.message_id) for delivery in matcher.publish(messages))
+            found = sorted(int(delivery.message_id) for delivery in matcher.publish(messages))
         except NearcastError as error:
             raise error if isinstance(error, Problem) else unusable(str(error)) from None
+        middle = checked.standing.middle
+        hits = [at for at in found if _is_in(tried[at].audience, middle)]
         shown = [message_out(tried[at].body) for at in hits[:_SHOWN_HITS]]
         clauses = int(matcher.stats()["clauses"])
         return DryRunOut(len(tried), len(hits), shown, matcher.report.candidates, clauses)
@@ -131,3 +139,11 @@ class Insight:
             str(self._inboxes.removed),
             {name: size for name, size in sizes.items() if is_operator or name == f"ranked.{tenant}"},
         )
+
+
+def _is_addressed(row: SubscriptionRow, audience: Region) -> bool:
+    return row.kind != "ranked" and _is_in(audience, standing_of(row).middle)
+
+
+def _is_in(audience: Region | None, middle: Point | None) -> bool:
+    return audience is None or (middle is not None and is_inside(audience, middle))

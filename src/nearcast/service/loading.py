@@ -91,7 +91,9 @@ def start_ranking(store: Store, engines: Engines, tenant: str, limits: Limits) -
     for sequence, text, owner, _ in messages_back(store, 0.0):
         if owner == tenant:
             try:
-                found.append((sequence, posted_of(text, tenant)))
+                posted = posted_of(text, tenant)
+                if posted.audience is None:
+                    found.append((sequence, posted))
             except UNREADABLE as error:
                 _tell_unreadable(sequence, error)
             if len(found) == limits.ranked_window:

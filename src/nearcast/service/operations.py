@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 from nearcast.service.callers import Caller
 from nearcast.service.posting import Posted
@@ -69,12 +70,24 @@ class Move(Operation):
         return len(self.moves)
 
 
+class RequestKey(NamedTuple):
+    """An idempotency key, and what it was first used for."""
+
+    tenant: str
+    key: str
+    digest: bytes
+
+    @classmethod
+    def of(cls, tenant: str, key: str | None, body: bytes) -> Self | None:
+        return None if key is None else cls(tenant, key, hashlib.blake2b(body, digest_size=16).digest())
+
+
 @dataclass(slots=True, eq=False)
 class Publish(Operation):
-    """Answer: a list of Receipt. `request_key`: the idempotency key of the request; `shape` tells its answer from others."""
+    """Answer: a list of Receipt or Problem. A request whose key is known is answered as it was the first time."""
 
     posted: Sequence[Posted]
-    request_key: tuple[str, str] | None = None
+    request_key: RequestKey | None = None
 
     @property
     def n_lines(self) -> int:

@@ -34,3 +34,7 @@ def busy(message: str, retry_after: int = 1) -> Problem:
 
 def store_failed(message: str) -> Problem:
     return Problem(503, "store_failed", message, retry_after=5)
+
+
+def other_request(key: str | None) -> Problem:
+    return Problem(409, "conflict", f"the idempotency key {key!r} was used for another request; use a new one for each")

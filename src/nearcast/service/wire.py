@@ -171,7 +171,8 @@ class MessageIn(Struct, forbid_unknown_fields=True, omit_defaults=True, gc=False
     """What a publisher sends.
 
     `keywords` and `text` may both be given: the words of the text are added. `lifetime` (seconds) or `expires`; absent: the
-    default of the server. `audience`: moving subscribers get it only while their own region meets this one.
+    default of the server. `audience`: only subscribers whose middle is in it get it, moving ones while it is; such a message is
+    not ranked.
     """
 
     location: PlaceShape

@@ -41,7 +41,11 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             target TEXT NOT NULL, detail TEXT NOT NULL)""",
         "CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
     ),
-    ("ALTER TABLE subscriptions ADD COLUMN paused {int} NOT NULL DEFAULT 0",),
+    (
+        "ALTER TABLE subscriptions ADD COLUMN paused {int} NOT NULL DEFAULT 0",
+        # Their answers have another form now.
+        "DELETE FROM requests",
+    ),
 )
 """One entry for each version of the schema: what leads to it from the one before."""
 

@@ -122,6 +122,19 @@ class Store:
                     found[tenant, row[2]] = SubscriptionRow(*row)
         return found
 
+    def find_inboxes(self, tenant: str, ids: Sequence[str]) -> dict[str, SubscriptionRow]:
+        """By id: the living one, or else the last that ended and whose events may still be there."""
+        found = {id: row for (_, id), row in self.find_subscriptions((tenant, id) for id in ids).items()}
+        gone = [id for id in ids if id not in found]
+        for at in range(0, len(gone), _AT_ONCE):
+            some = gone[at : at + _AT_ONCE]
+            sql = (
+                f"SELECT {SUBSCRIPTION} FROM subscriptions WHERE ended IS NOT NULL AND tenant = ? "
+                f"AND {any_of('id', len(some))} ORDER BY ended"
+            )
+            found.update((row[2], SubscriptionRow(*row)) for row in self.database.rows(sql, (tenant, *some)))
+        return found
+
     def subscriptions_of(self, numbers: Sequence[int]) -> list[SubscriptionRow]:
         """By number, also ended ones."""
         found = []

@@ -18,16 +18,18 @@ export function IndexPanel() {
     return () => clearInterval(timer);
   }, []);
   const last = (name: string) => history.value.values[name]?.at(-1) ?? null;
+  // Sizes and cells of what all tenants share are told to operators only.
+  const isOperator = stats.value !== null && 'boolean' in stats.value.engines;
   const candidates = last('candidates_per_message');
   const matches = last('matches_per_message');
   return (
     <section class="panel">
       <h2>The index</h2>
       <label class="check">
-        <input type="checkbox" checked={isIndexShown.value} onChange={(e) => (isIndexShown.value = e.currentTarget.checked)} />
+        <input type="checkbox" disabled={!isOperator} checked={isIndexShown.value} onChange={(e) => (isIndexShown.value = e.currentTarget.checked)} />
         Show its cells on the map, coloured by load
       </label>
-      <PathOfPoint />
+      {isOperator && <PathOfPoint />}
       <h3>The last messages</h3>
       {candidates === null ? (
         <p class="hint">No message came in the last second.</p>
