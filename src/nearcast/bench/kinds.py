@@ -12,6 +12,7 @@ from nearcast.bench.encode_kind import measure_encoding
 from nearcast.bench.match_kind import measure_matching
 from nearcast.bench.moving_kind import measure_moving
 from nearcast.bench.moving_prototype_kind import measure_moving_prototype
+from nearcast.bench.peers_kind import measure_peers
 from nearcast.bench.pipeline_kind import measure_pipeline
 from nearcast.bench.plan import Plan, Point
 from nearcast.bench.prototype_kind import measure_prototype
@@ -43,5 +44,6 @@ KINDS: dict[str, Kind] = {
     "ranked": Kind(measure_ranked, lambda plan: 2 + len(plan.series)),
     "silent": Kind(measure_silence, lambda plan: 2 + len(plan.series)),
     "encode": Kind(measure_encoding, lambda plan: 1 + len(plan.series)),
+    "peers": Kind(measure_peers, lambda plan: 1 + len(plan.series)),
     "pipeline": Kind(measure_pipeline, lambda plan: 1 + len(plan.series)),
 }

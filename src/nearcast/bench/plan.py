@@ -27,6 +27,7 @@ SUBJECTS = {
     "prototype": "method",
     "ranked": "index",
     "moving_prototype": "method",
+    "peers": "method",
 }
 DEFAULT_METRICS = {
     "match": ("us_per_message", "candidates_per_message", "nodes_per_message", "matches_per_message", "bytes_per_subscription"),
@@ -73,6 +74,15 @@ DEFAULT_METRICS = {
     ),
     "encode": ("us_per_message",),
     "prototype": ("us_per_message", "matches_per_message", "bytes_per_subscription", "build_seconds"),
+    "peers": (
+        "messages_per_second",
+        "us_per_message",
+        "singles_per_second",
+        "single_us_per_message",
+        "matches_per_message",
+        "build_seconds",
+        "bytes_per_subscription",
+    ),
     "pipeline": ("messages_per_second", "us_per_message", "p50_batch_ms"),
 }
 DATA_FOLDER = "$NEARCAST_DATA"

@@ -11,6 +11,7 @@ import pytest
 from nearcast.model.message import Message
 from nearcast.model.regions import Box, Circle
 from nearcast.model.subscription import Subscription
+from nearcast.testing.budget import current_budget
 from nearcast.testing.cases.base import Cases, messages_at
 from nearcast.testing.worlds import WorldMaker
 
@@ -22,7 +23,7 @@ class InsightCases(Cases):
     """Counters, `explain`, `stats`, and reads beside a writer."""
 
     @pytest.mark.parametrize("space", ["lonlat", "plane"])
-    @pytest.mark.parametrize("seed", range(3))
+    @pytest.mark.parametrize("seed", range(current_budget().seeds))
     def test_the_work_never_exceeds_that_of_a_scan(self, space: str, seed: int) -> None:
         both = self.compare(space)
         subscriptions, messages = WorldMaker(np.random.default_rng([3, seed]), space).world(150)
@@ -65,7 +66,7 @@ class InsightCases(Cases):
         assert len(found) == len({(d.subscription_id, d.message_id) for d in found}) == 10 * n
 
     @pytest.mark.parametrize("space", ["lonlat", "plane"])
-    @pytest.mark.parametrize("seed", range(4))
+    @pytest.mark.parametrize("seed", range(current_budget().seeds))
     def test_explanations_agree_with_deliveries(self, space: str, seed: int) -> None:
         rng = np.random.default_rng([4, seed])
         maker = WorldMaker(rng, space)

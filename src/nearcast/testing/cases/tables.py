@@ -13,6 +13,7 @@ from nearcast.errors import SchemaError
 from nearcast.model.message import Message
 from nearcast.model.regions import Box, Circle
 from nearcast.model.subscription import Subscription
+from nearcast.testing.budget import current_budget
 from nearcast.testing.cases.base import Cases, messages_at
 from nearcast.testing.comparison import compare_pairs
 from nearcast.testing.oracle import Oracle, Pair, messages_from_table, subscriptions_from_table
@@ -29,7 +30,7 @@ class TableCases(Cases):
     """`subscribe_table` and `match_table` beside `subscribe` and `publish`."""
 
     @pytest.mark.parametrize("space", ["lonlat", "plane"])
-    @pytest.mark.parametrize("seed", range(4))
+    @pytest.mark.parametrize("seed", range(current_budget().seeds))
     def test_tables_equal_objects(self, space: str, seed: int) -> None:
         maker = WorldMaker(np.random.default_rng([7, seed]), space)
         subscriptions, messages = maker.world(100)

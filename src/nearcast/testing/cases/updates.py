@@ -10,6 +10,7 @@ import pytest
 from nearcast.model.message import Message
 from nearcast.model.regions import Box, Circle, Polygon
 from nearcast.model.subscription import Subscription
+from nearcast.testing.budget import current_budget
 from nearcast.testing.cases.base import Cases, messages_at
 from nearcast.testing.comparison import Comparison
 from nearcast.testing.oracle import Pair
@@ -109,7 +110,7 @@ class UpdateCases(Cases):
             assert both.publish(messages_at([(5, 1), Box(0, 0, 100, 100)])) == set()
 
     @pytest.mark.parametrize("space", ["lonlat", "plane"])
-    @pytest.mark.parametrize("seed", range(3))
+    @pytest.mark.parametrize("seed", range(current_budget().seeds))
     def test_inserted_after_the_build_and_deleted_and_inserted_again(self, space: str, seed: int) -> None:
         maker = WorldMaker(np.random.default_rng(seed), space)
         maker.has_polygons = False
