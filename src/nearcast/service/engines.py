@@ -141,10 +141,13 @@ class Engines:
 
     def arrive(self, posted: Sequence[Posted], first: int, now: float) -> Told:
         """Messages come to moving subscribers; what has expired leaves."""
-        for row, one in enumerate(posted):
-            if one.audience is not None:
-                self.audiences.add(first + row, one.audience, one.expires)
-        table = _living_table(posted, np.arange(first, first + len(posted), dtype=np.int64), now)
+        # One that lived shorter than it waited for its turn never comes to them.
+        living = [row for row, one in enumerate(posted) if one.expires > now]
+        for row in living:
+            audience = posted[row].audience
+            if audience is not None:
+                self.audiences.add(first + row, audience, posted[row].expires)
+        table = _living_table([posted[row] for row in living], first + np.array(living, np.int64), now)
         told = told_by_moving(self.moving.publish_table(table))
         _check_report(self.moving.report)
         self._count_living()

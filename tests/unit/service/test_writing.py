@@ -47,6 +47,24 @@ def test_too_much_at_a_time_is_put_off(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
+def test_a_message_may_live_shorter_than_it_waits_for_its_turn(tmp_path: Path) -> None:
+    async def run() -> None:
+        broker = started(tmp_path, read_limits())
+        await broker.start()
+        for kind in ("boolean", "moving"):
+            await broker.put_subscription(CALLER, SubscriptionIn(id=kind, kind=cast(Kind, kind), keywords=["oak"]))
+        message = MessageIn(PointShape([1.0, 2.0]), keywords=["oak"], lifetime=1e-6)
+        receipts = [await broker.publish(CALLER, message), await broker.publish(CALLER, MessageIn(PointShape([1.0, 2.0])))]
+        assert [receipt.is_repeat for receipt in receipts] == [False, False]
+        inbox = await broker.open_inbox(CALLER)
+        page = await broker.read_events(inbox, 0, 10)
+        assert [row.sequence for row in page.rows] == [int(receipts[0].cursor)]
+        broker.close_inbox(inbox)
+        await broker.stop()
+
+    asyncio.run(run())
+
+
 def test_a_tenant_has_no_more_subscriptions_than_it_may(tmp_path: Path) -> None:
     async def run() -> None:
         broker = started(tmp_path, replace(read_limits(), subscriptions=2))
