@@ -23,6 +23,7 @@ from nearcast.cli.match import match
 from nearcast.cli.move import move
 from nearcast.cli.publish import publish
 from nearcast.cli.serve import serve
+from nearcast.cli.size import size
 from nearcast.cli.subscribe import subscribe
 from nearcast.cli.top import top
 from nearcast.cli.warm import warm
@@ -77,6 +78,7 @@ app.command()(generate)
 app.command()(indexes)
 app.command()(warm)
 app.command()(doctor)
+app.command()(size)
 app.command()(serve)
 app.command()(demo)
 app.command()(subscribe)
