@@ -7,9 +7,10 @@ from nearcast.kernels.floor_layouts import (
     CHUNK,
     COUNT,
     FREE,
-    LOWER_HALF,
+    LAST,
     MEMBERS,
     MOST_MEMBERS,
+    N_FREE,
     NEXT,
     NO_CHUNK,
     NOWHERE,
@@ -20,15 +21,24 @@ from nearcast.kernels.floor_layouts import (
     USED,
     WAITS_AT,
     full_number,
-    k_of,
+    held_of,
+    key_in,
+    lower_half,
+    room_of,
 )
+from nearcast.kernels.floor_lists import is_over
 from nearcast.kernels.ranked_layouts import BASE
+from nearcast.kernels.simd import prefetch
+from nearcast.kernels.simd_keys import least_ahead
+from nearcast.kernels.simd_keys_plain import NOTHING_ABOVE
+from nearcast.kernels.simd_plain import LANES
+from nearcast.kernels.window import is_newer
 
 
 @inline_kernel
-def has_chunk(head, chunk):
-    """Whether one more chunk can be given out."""
-    return head[FREE] != NO_CHUNK or (head[USED] + 1) * CHUNK <= chunk.size
+def has_chunks(head, chunk, n):
+    """Whether so many more chunks can be given out."""
+    return (head[USED] - head[N_FREE] + n) * CHUNK <= chunk.size
 
 
 @inline_kernel
@@ -41,6 +51,7 @@ def wait_at(head, first, chunk, row, base, s, number):
         new = head[FREE]
         if new != NO_CHUNK:
             head[FREE] = chunk[new * CHUNK + NEXT]
+            head[N_FREE] -= 1
         else:
             new = head[USED]
             head[USED] += 1
@@ -63,44 +74,55 @@ def take_waiting(head, first, chunk, place):
         first[place] = chunk[at * CHUNK + NEXT]
         chunk[at * CHUNK + NEXT] = head[FREE]
         head[FREE] = at
+        head[N_FREE] += 1
     return taken
 
 
 @inline_kernel
-def oldest_shown(row, numbers, time, base, s, is_in_order):
-    """The oldest of the best k messages of a subscription, NOWHERE without any; all of them are alive.
+def let_wait(head, first, chunk, row, base, put_off, n):
+    """Let subscriptions wait that were put off; there are chunks for them."""
+    for i in range(n):
+        at = int(first[put_off[2 * i + 1] - base])
+        prefetch(chunk, max(at, 0) * CHUNK)
+    for i in range(n):
+        wait_at(head, first, chunk, row, base, put_off[2 * i], put_off[2 * i + 1])
 
-    `is_in_order`: no message of the window came after a newer one.
+
+@inline_kernel
+def oldest_shown(row, pool, time, is_alive, base, s, oldest, is_in_order):
+    """The oldest of the best k messages of a subscription, NOWHERE without any.
+
+    Of those that have the same key as the last of them it may be one that is not among them; then it is waited at in vain.
     """
-    start = row[s * ROW + START]
-    n_shown = min(k_of(row[s * ROW + ROOMS]), row[s * ROW + SIZE])
-    if n_shown == 0:
-        return NOWHERE
+    start, room = row[s * ROW + START], room_of(row[s * ROW + ROOMS])
+    size = held_of(row[s * ROW + SIZE], room)
+    border = max(0, key_in(row[s * ROW + LAST]))
     if is_in_order:
-        nearest = 1 << 62
-        own = numbers[start : start + n_shown]
-        for i in range(own.size):
-            nearest = min(nearest, (int(own[i]) - base) & LOWER_HALF)
-        return base + nearest
-    least = full_number(numbers[start], base)
-    for at in range(start, start + n_shown):
-        number = full_number(numbers[at], base)
-        if time[number - base] < time[least - base] or (time[number - base] == time[least - base] and number < least):
-            least = number
-    return least
+        ahead, low = NOTHING_ABOVE, lower_half(oldest)
+        for i in range(start, start + size, LANES):
+            ahead = min(ahead, least_ahead(pool, i, i + room, min(LANES, start + size - i), low, border))
+        return oldest + ahead if ahead < NOTHING_ABOVE else NOWHERE
+    chosen = NOWHERE
+    for at in range(start, start + size):
+        number = full_number(pool[at + room], base)
+        if pool[at] < border or is_over(is_alive, base, number, oldest, False):
+            continue
+        if chosen == NOWHERE or not is_newer(time, base, number, chosen):
+            chosen = number
+    return chosen
 
 
 @kernel
-def wait_for_oldest(ends, buffers, window, asked, first, is_in_order):
+def wait_for_oldest(ends, buffers, window, asked, first, oldest, is_in_order):
     """Let these subscriptions wait at the oldest of their best messages, from position `first` on; returns where it stopped."""
-    row, numbers, time, base = buffers.row, buffers.number, window.time, window.head[BASE]
+    row, pool, time, is_alive, base = buffers.row, buffers.pool, window.time, window.is_alive, window.head[BASE]
     head, first_chunk, chunk = ends
     for i in range(first, asked.size):
-        if not has_chunk(head, chunk):
+        if not has_chunks(head, chunk, 1):
             return i
-        oldest = oldest_shown(row, numbers, time, base, asked[i], is_in_order)
-        if oldest == NOWHERE:
+        number = oldest_shown(row, pool, time, is_alive, base, asked[i], oldest, is_in_order)
+        if number == NOWHERE:
             row[asked[i] * ROW + WAITS_AT] = NOWHERE
-        elif row[asked[i] * ROW + WAITS_AT] != oldest:
-            wait_at(head, first_chunk, chunk, row, base, asked[i], oldest)
+        elif row[asked[i] * ROW + WAITS_AT] != number:
+            wait_at(head, first_chunk, chunk, row, base, asked[i], number)
     return asked.size

@@ -7,43 +7,82 @@ from typing import NamedTuple
 import numpy as np
 
 from nearcast.kernels.compile import inline_kernel
+from nearcast.kernels.ranked_layouts import SubscriberArrays
 
 
 class FloorArrays(NamedTuple):
-    """The best messages of every subscription, best first, all that rank before its guard, or are the guard.
+    """The messages of every subscription that rank before its guard, or are the guard, some of them over, as they came.
 
-    Of those beyond the best k some may be over. Messages are known by the lower half of their sequence numbers, which is
-    enough to tell them apart as long as a window has fewer than 2^31.
+    A list is a run of the pool: first the keys of its scores (`key_of`), then, behind all the room there is for these, the
+    messages. Those are known by the lower half of their sequence numbers, which is enough to tell them apart as long as a
+    window has fewer than 2^31.
     """
 
     row: np.ndarray  # int64[subscriptions · ROW], see below
     real: np.ndarray  # float64[], the same memory
-    score: np.ndarray  # float64[pool]
-    number: np.ndarray  # int32[pool]
+    pool: np.ndarray  # int32[]
 
 
-# A row: where its messages begin in the pool; score, time and number of the guard (NO_GUARD: every message with a word in
-# common is held); at which message it waits; how many messages it has; k with the room for messages; where it was last told of.
+# A row: where its run begins in the pool; score and number of the guard (NO_GUARD: every message with a word in common is
+# held); at which message it waits; how many messages were put in (`held_of`, `next_of`); k with the room for messages; where
+# it was last told of; and the last of its best k (`pack_last`), NO_LAST while it has fewer.
 ROW = 8
-START, FLOOR, GUARD_TIME, GUARD_NUMBER, WAITS_AT, SIZE, ROOMS, TOLD = range(8)
-NO_GUARD = NOWHERE = NEVER = -1
-_K_SHIFT = 32
+START, FLOOR, GUARD_NUMBER, WAITS_AT, SIZE, ROOMS, TOLD, LAST = range(8)
+NO_GUARD = NOWHERE = NEVER = NO_LAST = -1
+_HALF = 32
 LOWER_HALF = (1 << 32) - 1
+# The largest key is that of a score of 1, and a little more, which is what rounding makes of it.
+_KEYS = float((1 << 31) - 128)
+
+
+@inline_kernel
+def key_of(score):
+    """A score as a whole number: who has the larger key has the larger score. Of equal keys nothing follows."""
+    return int(score * _KEYS)
 
 
 @inline_kernel
 def pack_rooms(k, room):
-    return k << _K_SHIFT | room
+    return k << _HALF | room
 
 
 @inline_kernel
 def k_of(rooms):
-    return rooms >> _K_SHIFT
+    return rooms >> _HALF
 
 
 @inline_kernel
 def room_of(rooms):
     return rooms & LOWER_HALF
+
+
+@inline_kernel
+def held_of(size, room):
+    """How many messages a list holds."""
+    return min(size, room)
+
+
+@inline_kernel
+def next_of(size, room):
+    """Where the next message goes: in a full list to the place of the one that came first."""
+    return size if size < room else size - room
+
+
+@inline_kernel
+def pack_last(key, low):
+    """The key of a message and its number, as they are stored."""
+    return int(key) << _HALF | (int(low) & LOWER_HALF)
+
+
+@inline_kernel
+def key_in(last):
+    return last >> _HALF
+
+
+@inline_kernel
+def low_in(last):
+    low = last & LOWER_HALF
+    return low - (low >> 31 << 32)
 
 
 @inline_kernel
@@ -69,15 +108,17 @@ def full_number(low, base):
 class EndArrays(NamedTuple):
     """Which subscriptions wait at which message of the window: chunks of them, linked; some wait no longer."""
 
-    head: np.ndarray  # int64[2], at FREE and USED
+    head: np.ndarray  # int64[3], at FREE, USED and N_FREE
     first: np.ndarray  # int32[places], a chunk or NO_CHUNK
     chunk: np.ndarray  # int32[chunks · CHUNK], the next chunk, how many subscriptions, and these
 
 
-FREE, USED = 0, 1
+FREE, USED, N_FREE = 0, 1, 2
 CHUNK, NEXT, COUNT, MEMBERS = 16, 0, 1, 2
 MOST_MEMBERS = CHUNK - MEMBERS
 NO_CHUNK = -1
+# So many subscriptions are let wait together: what each of them reads is on its way from memory meanwhile.
+MOST_PUT_OFF = 32
 
 
 class FloorRunArrays(NamedTuple):
@@ -89,10 +130,23 @@ class FloorRunArrays(NamedTuple):
     due: np.ndarray  # int64[room], messages that end in this tick
     lacking: np.ndarray  # int32[room], subscriptions to refill
     cut: np.ndarray  # int32[room], subscriptions whose floor rose
+    put_off: np.ndarray  # int64[2 · MOST_PUT_OFF], subscriptions that are to wait at messages
 
 
-# Further positions of `at`: messages due and how many are done, the oldest living message, the last one that came late, changes
-# told before those there are, where those of this tick begin, and how many were taken back.
-N_DUE, N_DUE_DONE, OLDEST, LAST_LATE, TOLD_BEFORE, TICK_START, N_TAKEN_BACK, N_POSITIONS = 8, 9, 10, 11, 12, 13, 14, 16
+# Further positions of `at`: messages due and how many are done, the oldest living message and the one before this tick, the
+# last one that came late, changes told before those there are, where those of this tick begin, and how many were taken back.
+N_DUE, N_DUE_DONE, OLDEST, LAST_LATE, TOLD_BEFORE, TICK_START, N_TAKEN_BACK, OLDEST_BEFORE = range(8, 16)
+N_POSITIONS = 16
 DROP = 5
 TAKEN_BACK = 0
+
+
+class JudgeArrays(NamedTuple):
+    """What it takes to score exactly, and scratch for the messages of one list."""
+
+    ground: tuple[bool, float]
+    subscribers: SubscriberArrays
+    common: np.ndarray  # float64[words]
+    marked: np.ndarray  # int32[2 · most room], see `mark_over`
+    order: np.ndarray  # int64[most room], positions in a list
+    score: np.ndarray  # float64[most room], by position

@@ -1,4 +1,4 @@
-"""Lists above a floor: one message enters, those that are over leave, all are put in anew."""
+"""Lists above a floor: which of their messages live, room for one more, and all put in anew."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from nearcast.kernels.compile import inline_kernel, kernel
 from nearcast.kernels.floor_layouts import (
     FLOOR,
     GUARD_NUMBER,
-    GUARD_TIME,
+    LAST,
     NO_GUARD,
+    NO_LAST,
     NOWHERE,
     ROOMS,
     ROW,
@@ -15,15 +16,14 @@ from nearcast.kernels.floor_layouts import (
     START,
     WAITS_AT,
     full_number,
+    held_of,
     k_of,
-    kept_of,
+    key_of,
     lower_half,
+    next_of,
+    pack_last,
     room_of,
 )
-from nearcast.kernels.ranked_layouts import BASE
-from nearcast.kernels.simd import move_within
-
-REFUSED = -1
 
 
 @inline_kernel
@@ -35,112 +35,89 @@ def is_over(is_alive, base, number, oldest, is_in_order):
 
 
 @inline_kernel
-def is_above_guard(row, real, at, score, time, number):
-    """Whether a message ranks before the guard of the subscription whose row begins at `at`."""
-    if row[at + GUARD_NUMBER] == NO_GUARD or score > real[at + FLOOR]:
+def is_above_guard(row, real, time, base, at, score, number):
+    """Whether a living message ranks before the guard of the subscription whose row begins at `at`."""
+    guard = row[at + GUARD_NUMBER]
+    if guard == NO_GUARD or score > real[at + FLOOR]:
         return True
-    if score < real[at + FLOOR]:
-        return False
-    if time != real[at + GUARD_TIME]:
-        return time > real[at + GUARD_TIME]
-    return number > row[at + GUARD_NUMBER]
+    # What has lost its place is older than all that live.
+    if score < real[at + FLOOR] or guard < base:
+        return score == real[at + FLOOR]
+    if time[number - base] != time[guard - base]:
+        return time[number - base] > time[guard - base]
+    return number > guard
 
 
 @inline_kernel
-def is_older(time, base, low, number):
-    """Whether a stored message is older than a living one; what has lost its place is."""
-    stored = full_number(low, base)
-    if stored < base or time[stored - base] != time[number - base]:
-        return stored < base or time[stored - base] < time[number - base]
-    return stored < number
-
-
-@inline_kernel
-def rank_for(row, scores, numbers, time, base, s, number, score, is_late):
-    """Where a message that has just arrived belongs in a list; REFUSED if it is there already, having been found twice."""
-    start, size, low = row[s * ROW + START], row[s * ROW + SIZE], lower_half(number)
-    own = scores[start : start + size]
-    # All that score more come first; whoever is newest comes before those that score the same.
-    rank = 0
-    for i in range(own.size):
-        rank += 1 if own[i] > score else 0
-    equal = rank
-    while equal < size and own[equal] == score:
-        if numbers[start + equal] == low:
-            return REFUSED
-        if is_late and not is_older(time, base, numbers[start + equal], number):
-            rank = equal + 1
-        equal += 1
-    return rank
+def mark_over(pool, start, room, n, is_alive, base, oldest, marked):
+    """Copy a list into both halves of `marked`; messages that are over get a number before the oldest."""
+    half = marked.size // 2
+    for i in range(n):
+        marked[i], marked[half + i] = pool[start + i], pool[start + room + i]
+        if is_over(is_alive, base, full_number(pool[start + room + i], base), oldest, False):
+            marked[half + i] = lower_half(oldest - 1)
 
 
 @kernel
-def make_room(buffers, window, s, rank, oldest, is_in_order):
-    """Clear a full list of what is over, or cut it; returns the rank of the message that is to come, or REFUSED."""
-    row = buffers.row
-    rooms = row[s * ROW + ROOMS]
-    rank -= clear_over(buffers, window, s, k_of(rooms), oldest, is_in_order, rank)
-    if row[s * ROW + SIZE] == room_of(rooms):
-        cut(buffers, window, s, kept_of(k_of(rooms), room_of(rooms)))
-        if rank >= row[s * ROW + SIZE]:
-            return REFUSED
-    return rank
-
-
-@inline_kernel
-def put_in(row, scores, numbers, s, rank, number, score):
-    """Put a message into a list that has room for it."""
-    start, size = row[s * ROW + START], row[s * ROW + SIZE]
-    move_within(scores, start + rank, start + size, 1)
-    move_within(numbers, start + rank, start + size, 1)
-    scores[start + rank], numbers[start + rank] = score, lower_half(number)
-    row[s * ROW + SIZE] = size + 1
-
-
-@kernel
-def clear_over(buffers, window, s, k, oldest, is_in_order, rank):
-    """Take out messages beyond the best k that are over; returns how many of them were before a rank."""
-    row, scores, numbers = buffers.row, buffers.score, buffers.number
-    is_alive, base = window.is_alive, window.head[BASE]
-    start = row[s * ROW + START]
-    end = start + row[s * ROW + SIZE]
-    kept = min(end, start + k)
-    n_before = 0
-    for i in range(kept, end):
-        if is_over(is_alive, base, full_number(numbers[i], base), oldest, is_in_order):
-            n_before += 1 if i < start + rank else 0
-        else:
-            scores[kept], numbers[kept] = scores[i], numbers[i]
+def clear_over(buffers, scratch, base, is_alive, s, oldest, is_in_order):
+    """Take out the messages that are over; the others are in the order they came in, from the first place on."""
+    row, pool = buffers.row, buffers.pool
+    start, room, half = row[s * ROW + START], room_of(row[s * ROW + ROOMS]), scratch.size // 2
+    size = row[s * ROW + SIZE]
+    first = next_of(size, room) if size >= room else 0
+    kept = 0
+    for i in range(held_of(size, room)):
+        at = start + (first + i if first + i < room else first + i - room)
+        if not is_over(is_alive, base, full_number(pool[at + room], base), oldest, is_in_order):
+            scratch[kept], scratch[half + kept] = pool[at], pool[at + room]
             kept += 1
-    row[s * ROW + SIZE] = kept - start
-    return n_before
+    for i in range(kept):
+        pool[start + i], pool[start + room + i] = scratch[i], scratch[half + i]
+    row[s * ROW + SIZE] = kept
+
+
+@inline_kernel
+def put_in(row, pool, s, number, key):
+    """Put a message behind the others, or where one is that is over."""
+    size, room = row[s * ROW + SIZE], room_of(row[s * ROW + ROOMS])
+    at = row[s * ROW + START] + next_of(size, room)
+    pool[at], pool[at + room] = key, lower_half(number)
+    row[s * ROW + SIZE] = size + 1 if size + 1 < 2 * room else room
+
+
+@inline_kernel
+def newest_in(row, pool, s):
+    """The number, as it is stored, of the message that was put in last; there is one."""
+    size, room = row[s * ROW + SIZE], room_of(row[s * ROW + ROOMS])
+    place = next_of(size, room)
+    return pool[row[s * ROW + START] + room + (place if place > 0 else room) - 1]
+
+
+@inline_kernel
+def is_full(row, pool, is_alive, base, s, oldest, is_in_order):
+    """Whether there is no place for a message, not even one whose message is over."""
+    size, room = row[s * ROW + SIZE], room_of(row[s * ROW + ROOMS])
+    if size < room:
+        return False
+    low = pool[row[s * ROW + START] + room + next_of(size, room)]
+    return not is_over(is_alive, base, full_number(low, base), oldest, is_in_order)
 
 
 @kernel
-def cut(buffers, window, s, n_kept):
-    """Keep the first `n_kept` messages, none of which is over; the last of them is the guard from now on."""
-    row, at, base = buffers.row, s * ROW, window.head[BASE]
-    last = row[at + START] + n_kept - 1
-    guard = full_number(buffers.number[last], base)
-    row[at + SIZE], row[at + GUARD_NUMBER] = n_kept, guard
-    buffers.real[at + FLOOR], buffers.real[at + GUARD_TIME] = buffers.score[last], window.time[guard - base]
-
-
-@kernel
-def fill_many(buffers, window, asked, start, n_filled, is_complete, number, score):
+def fill_many(buffers, asked, start, n_filled, is_complete, number, score):
     """Hold the messages found for each subscription, which are in order; unless complete, the last one is the guard."""
-    row, real, base = buffers.row, buffers.real, window.head[BASE]
+    row, real, pool = buffers.row, buffers.real, buffers.pool
     for i in range(asked.size):
         at = asked[i] * ROW
-        first, n = row[at + START], n_filled[i]
+        first, n, room, k = row[at + START], n_filled[i], room_of(row[at + ROOMS]), k_of(row[at + ROOMS])
         for j in range(n):
-            buffers.score[first + j], buffers.number[first + j] = score[start[i] + j], lower_half(number[start[i] + j])
+            pool[first + j] = key_of(score[start[i] + j])
+            pool[first + room + j] = lower_half(number[start[i] + j])
         row[at + SIZE] = n
+        row[at + LAST] = pack_last(pool[first + k - 1], pool[first + room + k - 1]) if n >= k else NO_LAST
         real[at + FLOOR], row[at + GUARD_NUMBER] = 0.0, NO_GUARD
         if not is_complete[i]:
-            guard = number[start[i] + n - 1]
-            real[at + FLOOR], row[at + GUARD_NUMBER] = score[start[i] + n - 1], guard
-            real[at + GUARD_TIME] = window.time[guard - base]
+            real[at + FLOOR], row[at + GUARD_NUMBER] = score[start[i] + n - 1], number[start[i] + n - 1]
 
 
 @kernel
@@ -149,4 +126,4 @@ def empty_rows(buffers, asked, start, rooms):
     for i in range(asked.size):
         at = asked[i] * ROW
         buffers.row[at + START], buffers.row[at + ROOMS], buffers.row[at + SIZE] = start[i], rooms[i], 0
-        buffers.row[at + WAITS_AT] = NOWHERE
+        buffers.row[at + WAITS_AT], buffers.row[at + LAST] = NOWHERE, NO_LAST

@@ -7,22 +7,26 @@ the second touch undoes of the first is taken back, so that a tick tells what di
 from __future__ import annotations
 
 from nearcast.kernels.compile import inline_kernel, kernel, lent
-from nearcast.kernels.floor_calendar import has_chunk, oldest_shown, take_waiting, wait_at
+from nearcast.kernels.floor_calendar import has_chunks, let_wait, oldest_shown, take_waiting, wait_at
 from nearcast.kernels.floor_layouts import (
     CHUNK,
     COUNT,
     DROP,
     GUARD_NUMBER,
+    LAST,
     LAST_LATE,
     MEMBERS,
+    MOST_PUT_OFF,
     N_DUE,
     N_DUE_DONE,
     N_TAKEN_BACK,
     NEXT,
     NO_CHUNK,
     NO_GUARD,
+    NO_LAST,
     NOWHERE,
     OLDEST,
+    OLDEST_BEFORE,
     ROOMS,
     ROW,
     SIZE,
@@ -32,14 +36,20 @@ from nearcast.kernels.floor_layouts import (
     TOLD,
     TOLD_BEFORE,
     WAITS_AT,
-    full_number,
+    held_of,
     k_of,
+    key_in,
+    key_of,
+    lower_half,
+    next_of,
     room_of,
 )
-from nearcast.kernels.floor_lists import REFUSED, is_above_guard, is_over, make_room, put_in, rank_for
+from nearcast.kernels.floor_lists import clear_over, is_above_guard, is_full, newest_in, put_in
+from nearcast.kernels.floor_order import NOBODY, NOT_SHOWN, enter_exactly, make_room
+from nearcast.kernels.floor_ranks import ENTERS, LEAVES, NOT_TOLD, UNKNOWN, drop_exactly, enter, follow, tell
 from nearcast.kernels.ranked_layouts import BASE
 from nearcast.kernels.result_buffers import NO_MESSAGE
-from nearcast.kernels.simd import move_within, prefetch
+from nearcast.kernels.simd import prefetch
 from nearcast.kernels.ticks import (
     ADMIT,
     ALL_ARRIVED,
@@ -64,15 +74,15 @@ from nearcast.kernels.ticks import (
 )
 from nearcast.kernels.window import is_newer, pop_oldest
 
-ENTERS, LEAVES = 1, -1
 # Rows and lists that are asked for ahead of their use, and how much of them is in a line of memory.
-_AHEAD, _SCORES, _NUMBERS = 6, 8, 16
+_ROWS_AHEAD, _LISTS_AHEAD, _PER_LINE = 24, 8, 16
 
 
 @kernel
-def run_floor_ticks(found, buffers, window, ends, run, changes, last, is_timed, n_counted):
+def run_floor_ticks(found, buffers, window, judge, ends, run, changes, last, is_timed, n_counted):
     """Let messages arrive up to place `last`, or what is due end; returns what stopped the run, see `kernels/ticks.py`."""
     buffers, window, ends, run, changes = lent(buffers), lent(window), lent(ends), lent(run), lent(changes)
+    judge = lent(judge)
     at = run.at
     while True:
         place = next_arrival(window, run, last, is_timed)
@@ -82,24 +92,24 @@ def run_floor_ticks(found, buffers, window, ends, run, changes, last, is_timed, 
             at[TICK_START] = at[TOLD_BEFORE] + changes.n[0]
             if at[NEWEST] != window.head[BASE] + place:
                 at[LAST_LATE] = window.head[BASE] + place
-        stopped = finish_tick(found, buffers, window, ends, run, changes, is_timed, n_counted)
+        stopped = finish_tick(found, buffers, window, judge, ends, run, changes, is_timed, n_counted)
         if stopped != DONE:
             return stopped
 
 
 @kernel
-def finish_tick(found, buffers, window, ends, run, changes, is_timed, n_counted):
+def finish_tick(found, buffers, window, judge, ends, run, changes, is_timed, n_counted):
     """From where a tick stands to its end; returns DONE, or what is lacking."""
     at = run.at
     if at[PHASE] == ADMIT:
-        if not admit_found(found, buffers, window, ends, run, changes, is_timed):
+        if not admit_found(found, buffers, window, judge, ends, run, changes, is_timed):
             return LACKS_OUTPUT
         at[PHASE] = EXPIRE
     if at[PHASE] == EXPIRE:
         gather_due(window, run, is_timed, n_counted)
         at[PHASE] = DROP
     if at[PHASE] == DROP:
-        if not drop_due(buffers, window, ends, run, changes):
+        if not drop_due(buffers, window, judge, ends, run, changes):
             return LACKS_OUTPUT
         at[PHASE] = REFILL
     if at[PHASE] == REFILL and at[N_LACKING] > 0:
@@ -108,62 +118,57 @@ def finish_tick(found, buffers, window, ends, run, changes, is_timed, n_counted)
     return DONE
 
 
-@inline_kernel
-def tell(n, tick_of, subscriber_of, number_of, change_of, score_of, tick, s, number, change, score):
-    """Write down a change, in the columns of `ChangeArrays`."""
-    at = n[0]
-    tick_of[at], subscriber_of[at], number_of[at], change_of[at], score_of[at] = tick, s, number, change, score
-    n[0] = at + 1
-
-
 @kernel
-def admit_found(found, buffers, window, ends, run, changes, is_timed):
+def admit_found(found, buffers, window, judge, ends, run, changes, is_timed):
     """Offer the message that has arrived to those it was found for; False if room is lacking."""
     at, base = run.at, window.head[BASE]
-    row, scores, numbers = buffers.row, buffers.score, buffers.number
+    row, pool = buffers.row, buffers.pool
     first, _, start, subscriber, score = lent(found)
     # Read out of their tuples once: users of an array are counted whenever that is done.
     n_told, tick_of, subscriber_of, number_of, change_of, score_of = changes
-    cut, real, time = run.cut, buffers.real, window.time
+    cut, real, time, is_alive, marked = run.cut, buffers.real, window.time, window.is_alive, judge.marked
     head, first_chunk, chunk = ends
     place = at[PLACE] - 1
     if is_timed and time[place] <= run.clock[NOW] - run.clock[SPAN]:
         # It is over at once.
         return True
     number, oldest = base + place, at[OLDEST]
+    low = lower_half(number)
     is_late, is_in_order = at[NEWEST] != number, at[LAST_LATE] < oldest
     begin, end, n_found = start[place - first], start[place - first + 1], start[start.size - 1]
     for i in range(begin + at[N_DONE], end):
-        if i + 2 * _AHEAD < n_found:
-            prefetch(row, int(subscriber[i + 2 * _AHEAD]) * ROW)
-        if i + _AHEAD < n_found:
-            ask_for_list(row, scores, numbers, int(subscriber[i + _AHEAD]))
+        if i + _ROWS_AHEAD < n_found:
+            prefetch(row, int(subscriber[i + _ROWS_AHEAD]) * ROW)
+        if i + _LISTS_AHEAD < n_found:
+            ask_for_place(row, pool, int(subscriber[i + _LISTS_AHEAD]), score[i + _LISTS_AHEAD])
         s = int(subscriber[i])
-        if n_told[0] + 2 > tick_of.size or at[N_CUT] == cut.size or not has_chunk(head, chunk):
+        if n_told[0] + 2 > tick_of.size or at[N_CUT] == cut.size or not has_chunks(head, chunk, 1):
             at[N_DONE] = i - begin
             return False
-        if not is_above_guard(row, real, s * ROW, score[i], time[place], number):
+        if row[s * ROW + SIZE] > 0 and newest_in(row, pool, s) == low:
+            # It was found twice.
             continue
-        guard = row[s * ROW + GUARD_NUMBER]
-        rank = rank_for(row, scores, numbers, time, base, s, number, score[i], is_late)
-        if rank == REFUSED:
+        if not is_above_guard(row, real, time, base, s * ROW, score[i], number):
             continue
-        if row[s * ROW + SIZE] == room_of(row[s * ROW + ROOMS]):
-            rank = make_room(buffers, window, s, rank, oldest, is_in_order)
-        if rank != REFUSED:
-            put_in(row, scores, numbers, s, rank, number, score[i])
-        if row[s * ROW + GUARD_NUMBER] != guard:
-            cut[at[N_CUT]] = s
-            at[N_CUT] += 1
-        k = k_of(row[s * ROW + ROOMS])
-        if rank == REFUSED or rank >= k:
+        if is_full(row, pool, is_alive, base, s, oldest, is_in_order):
+            if make_room(buffers, window, judge, s, oldest, is_in_order):
+                cut[at[N_CUT]] = s
+                at[N_CUT] += 1
+            if not is_above_guard(row, real, time, base, s * ROW, score[i], number):
+                continue
+        key = key_of(score[i])
+        put_in(row, pool, s, number, key)
+        if key < key_in(row[s * ROW + LAST]):
+            continue
+        out = enter(row, pool, is_alive, base, marked, s, key, oldest, is_in_order)
+        if out == UNKNOWN:
+            out = enter_exactly(buffers, window, judge, s, oldest, is_in_order)
+        if out == NOT_SHOWN:
             continue
         row[s * ROW + TOLD] = at[TOLD_BEFORE] + n_told[0]
         tell(n_told, tick_of, subscriber_of, number_of, change_of, score_of, number, s, number, ENTERS, score[i])
-        if row[s * ROW + SIZE] > k:
-            left = row[s * ROW + START] + k
-            out = full_number(numbers[left], base)
-            tell(n_told, tick_of, subscriber_of, number_of, change_of, score_of, number, s, out, LEAVES, scores[left])
+        if out != NOBODY:
+            tell(n_told, tick_of, subscriber_of, number_of, change_of, score_of, number, s, out, LEAVES, NOT_TOLD)
         waits_at = row[s * ROW + WAITS_AT]
         if waits_at == NOWHERE or (is_late and waits_at != number and is_newer(time, base, waits_at, number)):
             wait_at(head, first_chunk, chunk, row, base, s, number)
@@ -171,14 +176,25 @@ def admit_found(found, buffers, window, ends, run, changes, is_timed):
 
 
 @inline_kernel
-def ask_for_list(row, scores, numbers, s):
+def ask_for_place(row, pool, s, score):
+    """Have what a message is put into brought from memory: the end of a list, or all of it if it ranks among the best k."""
+    if key_of(score) >= key_in(row[s * ROW + LAST]):
+        ask_for_list(row, pool, s)
+    else:
+        room = room_of(row[s * ROW + ROOMS])
+        at = row[s * ROW + START] + next_of(row[s * ROW + SIZE], room)
+        prefetch(pool, at)
+        prefetch(pool, at + room)
+
+
+@inline_kernel
+def ask_for_list(row, pool, s):
     """Have the messages of a list brought from memory."""
-    start = row[s * ROW + START]
-    end = start + row[s * ROW + SIZE]
-    for at in range(start, end + 1, _SCORES):
-        prefetch(scores, at)
-    for at in range(start, end + 1, _NUMBERS):
-        prefetch(numbers, at)
+    start, room = row[s * ROW + START], room_of(row[s * ROW + ROOMS])
+    size = held_of(row[s * ROW + SIZE], room)
+    for at in range(start, start + size + 1, _PER_LINE):
+        prefetch(pool, at)
+        prefetch(pool, at + room)
 
 
 @kernel
@@ -198,26 +214,31 @@ def gather_due(window, run, is_timed, n_counted):
     oldest, end = max(at[OLDEST], base), base + at[PLACE]
     while oldest < end and is_alive[oldest - base] == 0:
         oldest += 1
-    at[OLDEST], at[N_DUE], at[N_DUE_DONE] = oldest, n, 0
+    at[OLDEST_BEFORE], at[OLDEST], at[N_DUE], at[N_DUE_DONE] = at[OLDEST], oldest, n, 0
 
 
 @kernel
-def drop_due(buffers, window, ends, run, changes):
-    """Take the messages that are due out of the lists of those who wait at them; False if room is lacking."""
+def drop_due(buffers, window, judge, ends, run, changes):
+    """Take the messages that are due out of the best k of those who wait at them; False if room is lacking."""
     at, due, lacking = run.at, run.due, run.lacking
     base, time, is_alive = window.head[BASE], window.time, window.is_alive
-    row, scores, numbers = buffers.row, buffers.score, buffers.number
+    row, pool = buffers.row, buffers.pool
     head, first_chunk, chunk = ends
-    n_told, tick_of = changes.n, changes.tick
-    oldest = at[OLDEST]
+    n_told, tick_of, subscriber_of, number_of, change_of, score_of = changes
+    oldest, put_off, n_put_off = at[OLDEST], run.put_off, 0
     is_in_order, tick = at[LAST_LATE] < oldest, base + at[PLACE] - 1
     for i in range(at[N_DUE_DONE], at[N_DUE]):
         number = due[i]
-        ask_for_next(row, scores, numbers, first_chunk, chunk, number - base)
+        ask_for_next(row, pool, first_chunk, chunk, number - base)
         while first_chunk[number - base] != NO_CHUNK:
             s = next_waiting(first_chunk, chunk, number - base)
             k = k_of(row[s * ROW + ROOMS])
-            if n_told[0] + 2 * k > tick_of.size or at[N_LACKING] == lacking.size or not has_chunk(head, chunk):
+            is_short = n_told[0] + 2 * k > tick_of.size or at[N_LACKING] == lacking.size
+            is_short = is_short or not has_chunks(head, chunk, n_put_off + 1)
+            if is_short or n_put_off == MOST_PUT_OFF:
+                let_wait(head, first_chunk, chunk, row, base, put_off, n_put_off)
+                n_put_off = 0
+            if is_short:
                 at[N_DUE_DONE] = i
                 return False
             take_waiting(head, first_chunk, chunk, number - base)
@@ -225,16 +246,29 @@ def drop_due(buffers, window, ends, run, changes):
             if row[s * ROW + WAITS_AT] != number:
                 continue
             first_told = n_told[0]
-            n_shown = drop_over(row, scores, numbers, is_alive, base, changes, s, k, tick, oldest, is_in_order)
+            new = UNKNOWN
+            if at[N_DUE] == 1 and is_in_order:
+                new = follow(row, pool, base, s, number, oldest)
+            if new == UNKNOWN:
+                drop_exactly(buffers, window, judge, changes, s, tick, at[OLDEST_BEFORE], oldest, is_in_order)
+            elif new != NOT_SHOWN:
+                tell(n_told, tick_of, subscriber_of, number_of, change_of, score_of, tick, s, number, LEAVES, NOT_TOLD)
+                if new != NOBODY:
+                    tell(n_told, tick_of, subscriber_of, number_of, change_of, score_of, tick, s, new, ENTERS, NOT_TOLD)
             if row[s * ROW + TOLD] >= at[TICK_START]:
                 take_back(run, changes, row[s * ROW + TOLD] - at[TOLD_BEFORE], first_told, s)
             row[s * ROW + WAITS_AT] = NOWHERE
-            next_end = oldest_shown(row, numbers, time, base, s, is_in_order)
+            next_end = oldest_shown(row, pool, time, is_alive, base, s, oldest, is_in_order)
             if next_end != NOWHERE:
-                wait_at(head, first_chunk, chunk, row, base, s, next_end)
-            if n_shown < k and row[s * ROW + GUARD_NUMBER] != NO_GUARD:
+                prefetch(first_chunk, next_end - base)
+                put_off[2 * n_put_off], put_off[2 * n_put_off + 1] = s, next_end
+                n_put_off += 1
+            if row[s * ROW + LAST] == NO_LAST and row[s * ROW + GUARD_NUMBER] != NO_GUARD:
+                # All that is left of it is shown; who refills it counts on that.
+                clear_over(buffers, judge.marked, base, is_alive, s, oldest, is_in_order)
                 lacking[at[N_LACKING]] = s
                 at[N_LACKING] += 1
+    let_wait(head, first_chunk, chunk, row, base, put_off, n_put_off)
     return True
 
 
@@ -246,7 +280,7 @@ def next_waiting(first_chunk, chunk, place):
 
 
 @inline_kernel
-def ask_for_next(row, scores, numbers, first_chunk, chunk, place):
+def ask_for_next(row, pool, first_chunk, chunk, place):
     """Have brought from memory what the messages that end next are waited for by: chunks, then rows, then lists."""
     if place + 3 >= first_chunk.size:
         return
@@ -260,39 +294,8 @@ def ask_for_next(row, scores, numbers, first_chunk, chunk, place):
     at = int(first_chunk[place + 1])
     while at != NO_CHUNK:
         for i in range(chunk[at * CHUNK + COUNT]):
-            ask_for_list(row, scores, numbers, int(chunk[at * CHUNK + MEMBERS + i]))
+            ask_for_list(row, pool, int(chunk[at * CHUNK + MEMBERS + i]))
         at = int(chunk[at * CHUNK + NEXT])
-
-
-@inline_kernel
-def drop_over(row, scores, numbers, is_alive, base, changes, s, k, tick, oldest, is_in_order):
-    """Take messages that are over out of the best k, tell of them and of those that take their places; how many there are."""
-    n_told, tick_of, subscriber_of, number_of, change_of, score_of = changes
-    start, size = row[s * ROW + START], row[s * ROW + SIZE]
-    kept, behind, end = start, start + min(k, size), start + size
-    for i in range(start, behind):
-        number = full_number(numbers[i], base)
-        if is_over(is_alive, base, number, oldest, is_in_order):
-            tell(n_told, tick_of, subscriber_of, number_of, change_of, score_of, tick, s, number, LEAVES, scores[i])
-        else:
-            if kept < i:
-                scores[kept], numbers[kept] = scores[i], numbers[i]
-            kept += 1
-    if kept == behind:
-        return kept - start
-    # Those behind move up; what is over among them is passed over.
-    while kept < start + k and behind < end:
-        number = full_number(numbers[behind], base)
-        if not is_over(is_alive, base, number, oldest, is_in_order):
-            tell(n_told, tick_of, subscriber_of, number_of, change_of, score_of, tick, s, number, ENTERS, scores[behind])
-            scores[kept], numbers[kept] = scores[behind], numbers[behind]
-            kept += 1
-        behind += 1
-    # So that the list goes on without a gap.
-    move_within(scores, behind, end, kept - behind)
-    move_within(numbers, behind, end, kept - behind)
-    row[s * ROW + SIZE] = kept - start + end - behind
-    return kept - start
 
 
 @inline_kernel

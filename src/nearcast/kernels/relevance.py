@@ -25,6 +25,14 @@ def steady_sum(values, n):
 
 
 @inline_kernel
+def short_sum(values, n):
+    """As `steady_sum`, for at least one value: the order of two does not matter."""
+    if n == 1:
+        return values[0]
+    return values[0] + values[1] if n == 2 else steady_sum(values, n)
+
+
+@inline_kernel
 def proximity(is_lonlat, max_distance, x0, y0, x1, y1):
     """1 at the same place, falling linearly to 0 at `max_distance` and beyond."""
     if is_lonlat:

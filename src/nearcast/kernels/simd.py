@@ -7,7 +7,7 @@ on four lanes come in three levels, chosen once at import from what Numba compil
 from __future__ import annotations
 
 from llvmlite import binding, ir
-from numba.core import cgutils
+from numba.core import cgutils as cgutils
 from numba.core import config as numba_config
 from numba.core import types as types
 from numba.extending import intrinsic

@@ -9,7 +9,7 @@ import numpy as np
 from nearcast.kernels.best_heap import offer
 from nearcast.kernels.compile import inline_kernel, kernel
 from nearcast.kernels.ranked_layouts import BASE, SubscriberArrays, WindowArrays
-from nearcast.kernels.relevance import proximity, relevance, similarity, steady_sum
+from nearcast.kernels.relevance import proximity, relevance, short_sum, similarity
 from nearcast.kernels.scoring import gather_common
 
 NOT_HERE = -1.0
@@ -73,7 +73,7 @@ def score_at(ground, subscribers, window, s, place, common):
     n_common = gather_common(subscribers, window, s, place, common)
     if n_common == 0:
         return NOT_HERE
-    dot = common[0] if n_common == 1 else steady_sum(common, n_common)
+    dot = short_sum(common, n_common)
     similar = similarity(dot, window.length[place], subscribers.length[s])
     near = proximity(is_lonlat, max_distance, subscribers.x[s], subscribers.y[s], window.x[place], window.y[place])
     return relevance(subscribers.spatial_weight[s], near, similar)

@@ -12,14 +12,17 @@ from nearcast.columns.growing import GrowingArray
 from nearcast.engines.ranked.buffer_kinds import BufferKind
 from nearcast.engines.ranked.rooms import starts_of_rooms
 from nearcast.indexes.window_base import Best
-from nearcast.kernels.floor_calendar import has_chunk, wait_for_oldest
+from nearcast.kernels.floor_calendar import has_chunks, wait_for_oldest
 from nearcast.kernels.floor_layouts import (
     CHUNK,
     FLOOR,
     GUARD_NUMBER,
+    LAST,
+    MOST_PUT_OFF,
     NEVER,
     NO_CHUNK,
     NO_GUARD,
+    NO_LAST,
     NOWHERE,
     ROOMS,
     ROW,
@@ -30,14 +33,18 @@ from nearcast.kernels.floor_layouts import (
     WAITS_AT,
     EndArrays,
     FloorArrays,
+    JudgeArrays,
     k_of,
     pack_rooms,
     room_of,
 )
 from nearcast.kernels.floor_lists import empty_rows, fill_many
+from nearcast.kernels.floor_order import write_shown
 from nearcast.kernels.ranked_layouts import WindowArrays
 
 _FIRST_CHUNKS = 64
+# Of a message its key and its number.
+_NUMBERS = 2
 
 
 class FloorBuffers:
@@ -46,16 +53,18 @@ class FloorBuffers:
     def __init__(self, kind: BufferKind, given: Mapping[str, NDArray[Any]] | None = None) -> None:
         self.kind = kind
         self._row = GrowingArray(np.int64, None if given is None else given["row"])
-        self._score = GrowingArray(np.float64, None if given is None else given["score"])
-        self._number = GrowingArray(np.int32, None if given is None else given["number"])
-        # Where freed lists start, by their room. Those freed before it was saved are not remembered.
+        self._pool = GrowingArray(np.int32, None if given is None else given["pool"])
+        # Where freed lists start, by their room.
         self._freed: dict[int, list[int]] = {}
+        for room, start in [] if given is None else given["freed"].tolist():
+            self._freed.setdefault(room, []).append(start)
+        self.most_room = int(room_of(self._column(ROOMS)).max(initial=0))
 
     def grow(self, n: int) -> None:
         n_more = n - self._row.n // ROW
         if n_more > 0:
             rows = np.zeros((n_more, ROW), np.int64)
-            rows[:, GUARD_NUMBER], rows[:, WAITS_AT], rows[:, TOLD] = NO_GUARD, NOWHERE, NEVER
+            rows[:, GUARD_NUMBER], rows[:, WAITS_AT], rows[:, TOLD], rows[:, LAST] = NO_GUARD, NOWHERE, NEVER, NO_LAST
             self._row.extend(rows.reshape(-1))
 
     def _column(self, which: int) -> NDArray[np.int64]:
@@ -68,23 +77,23 @@ class FloorBuffers:
 
     def sizes(self, numbers: NDArray[np.int32]) -> NDArray[np.int64]:
         """How many messages are held."""
-        return self._column(SIZE)[numbers]
+        return np.minimum(self._column(SIZE)[numbers], room_of(self._column(ROOMS)[numbers]))
 
     @property
     def n_bytes(self) -> int:
-        return self._row.room.nbytes + self._score.room.nbytes + self._number.room.nbytes
+        return self._row.room.nbytes + self._pool.room.nbytes
 
     def layout(self) -> FloorArrays:
-        return FloorArrays(self._row.used, self._row.used.view(np.float64), self._score.used, self._number.used)
+        return FloorArrays(self._row.used, self._row.used.view(np.float64), self._pool.used)
 
     def give_room(self, numbers: NDArray[np.int32], k: NDArray[np.int32]) -> None:
         """Empty lists for new subscriptions."""
         for distinct in np.unique(k).tolist():
             chosen = numbers[k == distinct]
             room = self.kind.room(distinct)
-            start, n_new = starts_of_rooms(self._freed.get(room, []), room, len(chosen), self._score.n)
-            for pool in (self._score, self._number):
-                pool.extend(0, room * n_new)
+            self.most_room = max(self.most_room, room)
+            start, n_new = starts_of_rooms(self._freed.get(room, []), _NUMBERS * room, len(chosen), self._pool.n)
+            self._pool.extend(0, _NUMBERS * room * n_new)
             empty_rows(self.layout(), chosen, start, np.full(len(chosen), pack_rooms(distinct, room), np.int64))
 
     def free(self, numbers: NDArray[np.int32]) -> None:
@@ -100,31 +109,35 @@ class FloorBuffers:
         distinct, which = np.unique(k_of(self._column(ROOMS)[numbers]), return_inverse=True)
         return np.array([self.kind.wanted(one) for one in distinct.tolist()], np.int32)[which]
 
-    def fill(self, numbers: NDArray[np.int32], best: Best, wanted: NDArray[np.int32], window: WindowArrays) -> None:
+    def fill(self, numbers: NDArray[np.int32], best: Best, wanted: NDArray[np.int32]) -> None:
         """Hold what was found."""
-        fill_many(self.layout(), window, numbers, best.start, best.n, best.n < wanted, best.number, best.score)
+        fill_many(self.layout(), numbers, best.start, best.n, best.n < wanted, best.number, best.score)
 
     def shown(
-        self, numbers: NDArray[np.int32], from_rank: NDArray[np.int64] | int, base: int
+        self,
+        numbers: NDArray[np.int32],
+        from_rank: NDArray[np.int64] | int,
+        window: WindowArrays,
+        judge: JudgeArrays,
+        living: tuple[int, bool],
     ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.float64]]:
         """The best k of each of these subscriptions from a rank on: subscription, message, score."""
-        n_shown = np.minimum(k_of(self._column(ROOMS)[numbers]), self._column(SIZE)[numbers])
-        n = np.maximum(n_shown - from_rank, 0)
-        first = np.cumsum(n) - n
-        at = np.repeat(self._column(START)[numbers] + from_rank - first, n) + np.arange(int(n.sum()))
-        ahead = self._number.used[at] - np.int64(base)
-        ahead = (ahead + (1 << 31)) % (1 << 32) - (1 << 31)
-        return np.repeat(numbers, n).astype(np.int32), base + ahead, self._score.used[at]
+        n_most = int(np.minimum(k_of(self._column(ROOMS)[numbers]), self._column(SIZE)[numbers]).sum())
+        start, number, score = np.zeros(len(numbers) + 1, np.int64), np.empty(n_most, np.int64), np.empty(n_most)
+        ranks = np.broadcast_to(np.asarray(from_rank, np.int64), len(numbers)).copy()
+        write_shown(self.layout(), window, judge, numbers, ranks, *living, start, number, score)
+        return np.repeat(numbers, np.diff(start)).astype(np.int32), number[: start[-1]], score[: start[-1]]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        return {"row": self._row.used, "score": self._score.used, "number": self._number.used}
+        freed = [(room, start) for room, starts in self._freed.items() for start in starts]
+        return {"row": self._row.used, "pool": self._pool.used, "freed": np.array(freed, np.int64).reshape(-1, 2)}
 
 
 class Ends:
     """Lists of chunks by place of the window."""
 
     def __init__(self, given: Mapping[str, NDArray[Any]] | None = None) -> None:
-        self._head = np.array([NO_CHUNK, 0], np.int64) if given is None else given["head"]
+        self._head = np.array([NO_CHUNK, 0, 0], np.int64) if given is None else given["head"]
         self._first = GrowingArray(np.int32, None if given is None else given["first"])
         self._chunk = np.empty(_FIRST_CHUNKS * CHUNK, np.int32) if given is None else given["chunk"]
 
@@ -133,8 +146,8 @@ class Ends:
             self._first.extend(NO_CHUNK, n_places - self._first.n)
 
     def give_room(self) -> None:
-        """Half as many chunks more, if there is none left."""
-        if has_chunk(self._head, self._chunk):
+        """Half as many chunks more, if there are not enough left for all that are let wait together."""
+        if has_chunks(self._head, self._chunk, MOST_PUT_OFF + 1):
             return
         n_more = max(_FIRST_CHUNKS, len(self._chunk) // CHUNK // 2)
         self._chunk = np.concatenate([self._chunk, np.empty(n_more * CHUNK, np.int32)])
@@ -142,11 +155,11 @@ class Ends:
     def layout(self) -> EndArrays:
         return EndArrays(self._head, self._first.used, self._chunk)
 
-    def wait(self, numbers: NDArray[np.int32], buffers: FloorArrays, window: WindowArrays, is_in_order: bool) -> None:
+    def wait(self, numbers: NDArray[np.int32], buffers: FloorArrays, window: WindowArrays, living: tuple[int, bool]) -> None:
         """Let subscriptions wait at the oldest of their best messages."""
         done = 0
         while True:
-            done = wait_for_oldest(self.layout(), buffers, window, numbers, done, is_in_order)
+            done = wait_for_oldest(self.layout(), buffers, window, numbers, done, *living)
             if done == len(numbers):
                 return
             self.give_room()

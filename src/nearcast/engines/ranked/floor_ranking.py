@@ -17,9 +17,12 @@ from nearcast.engines.ranked.tick_state import RankChanges
 from nearcast.indexes.ranked_base import AheadIndex
 from nearcast.indexes.window_base import WindowIndex
 from nearcast.kernels import ticks
-from nearcast.kernels.floor_layouts import LAST_LATE, OLDEST
-from nearcast.kernels.floor_ticks import ENTERS, LEAVES, run_floor_ticks
+from nearcast.kernels.floor_layouts import LAST_LATE, OLDEST, JudgeArrays
+from nearcast.kernels.floor_ranks import ENTERS, LEAVES
+from nearcast.kernels.floor_scores import score_told
+from nearcast.kernels.floor_ticks import run_floor_ticks
 from nearcast.kernels.ranked_layouts import NOTHING_FOUND, FoundArrays
+from nearcast.kernels.result_buffers import NO_MESSAGE
 from nearcast.model.window import CountWindow, TimeWindow
 
 # Messages that subscriptions are found for at a time.
@@ -44,6 +47,7 @@ class FloorRanking(Ranking):
     ) -> None:
         super().__init__(window, index, buffer, window_index, is_net)
         self.buffers, self.calendar, self.state = FloorBuffers(buffer), Ends(), FloorState(span_of(window))
+        self._scratch = _scratch_for(0, 0)
         self.index.build(self.subscribers, self.buffers.threshold, self.ground)
 
     def put(self, batch: SubscriberBatch, weights: NDArray[np.float64]) -> RankChanges:
@@ -72,6 +76,10 @@ class FloorRanking(Ranking):
         return self.state.take_changes(self.window, self.tick, is_net=True)
 
     def fill_anew(self) -> None:
+        window, base = self.window.layout(), self.window.base
+        alive, late = np.flatnonzero(window.is_alive), np.flatnonzero(window.time < np.maximum.accumulate(window.time))
+        self.state.at[OLDEST] = base + (int(alive[0]) if len(alive) else self.window.n)
+        self.state.at[LAST_LATE] = base + int(late[-1]) if len(late) else NO_MESSAGE
         numbers = self.subscribers.alive()
         self._grow(self.subscribers.n)
         self.buffers.give_room(numbers, self.subscribers.layout().k[numbers])
@@ -88,7 +96,8 @@ class FloorRanking(Ranking):
             if at[ticks.PHASE] == ticks.ARRIVE and place < last and not found.first <= place < found.last:
                 layouts = (self.subscribers.layout(), self.window.layout())
                 found = self.index.find(*layouts, place, min(place + _FOUND_AT_ONCE, last), state.counters)
-            arrays = (self.buffers.layout(), self.window.layout(), self.calendar.layout(), state.run(), state.changes)
+            held = (self.buffers.layout(), self.window.layout(), self._judge())
+            arrays = (*held, self.calendar.layout(), state.run(), state.changes)
             end = min(max(found.last, int(at[ticks.PLACE])), last)
             stopped = run_floor_ticks(found, *arrays, end, self.rules.is_timed, self.rules.n_counted)
             if stopped == ticks.DONE and int(at[ticks.PLACE]) == last:
@@ -99,6 +108,7 @@ class FloorRanking(Ranking):
             elif stopped == ticks.LACKS_MESSAGES:
                 found = self._refill_lacking(found)
         self.index.raised(self.subscribers, self.buffers.threshold, state.take_cut())
+        score_told(self._judge(), self.window.layout(), state.changes)
         changes = state.take_changes(self.window, self.tick, self.rules.is_net)
         n_over = self.window.clear_over()
         if n_over:
@@ -110,12 +120,14 @@ class FloorRanking(Ranking):
         """Refill lists in the middle of a run; returns what is found for the messages that are still to come."""
         lacking = self.state.take_lacking()
         self.n_refills += len(lacking)
+        # All that was held is shown.
         n_before = self.buffers.sizes(lacking)
         self._refill(lacking)
         self.index.lowered(self.subscribers, self.buffers.threshold, lacking)
         # What was held is at the front: the search found messages that rank behind it only.
         place, window = int(self.state.at[ticks.PLACE]), self.window.layout()
-        self.state.tell(self.window.base + place - 1, self.buffers.shown(lacking, n_before, self.window.base), ENTERS)
+        shown = self.buffers.shown(lacking, n_before, window, self._judge(), self._living)
+        self.state.tell(self.window.base + place - 1, shown, ENTERS)
         if not found.first <= place < found.last:
             return NOTHING_FOUND
         return self.index.find_too(self.subscribers.layout(), window, found, place, lacking)
@@ -132,16 +144,37 @@ class FloorRanking(Ranking):
         for part in np.split(numbers, range(FILLED_AT_ONCE, len(numbers), FILLED_AT_ONCE)):
             wanted = self.buffers.wanted(part)
             best = self.window_index.best(self.subscribers, self.window, part, wanted)
-            self.buffers.fill(part, best, wanted, self.window.layout())
-        is_in_order = bool(self.state.at[LAST_LATE] < self.state.at[OLDEST])
-        self.calendar.wait(numbers, self.buffers.layout(), self.window.layout(), is_in_order)
+            self.buffers.fill(part, best, wanted)
+        self.calendar.wait(numbers, self.buffers.layout(), self.window.layout(), self._living)
+
+    @property
+    def _living(self) -> tuple[int, bool]:
+        """The oldest living message, and whether all came in order."""
+        oldest = int(self.state.at[OLDEST])
+        return oldest, bool(self.state.at[LAST_LATE] < oldest)
+
+    def _judge(self) -> JudgeArrays:
+        n_words, n = self.subscribers.most_words, self.buffers.most_room
+        if self._scratch[0].size < n_words or self._scratch[2].size < n:
+            self._scratch = _scratch_for(n_words, n)
+        return self._judge_with(self._scratch)
+
+    def _judge_with(self, scratch: tuple[NDArray[Any], ...]) -> JudgeArrays:
+        return JudgeArrays((self.ground.is_lonlat, self.ground.max_distance), self.subscribers.layout(), *scratch)
 
     def _forget(self, numbers: NDArray[np.int32]) -> None:
         self.index.delete(self.subscribers, numbers)
         self.buffers.free(numbers)
 
     def lists(self, numbers: NDArray[np.int32]) -> Lists:
-        return self.buffers.shown(numbers, 0, self.window.base)
+        # Scratch of its own: others may read beside.
+        judge = self._judge_with(_scratch_for(self.subscribers.most_words, self.buffers.most_room))
+        return self.buffers.shown(numbers, 0, self.window.layout(), judge, self._living)
 
     def take_over(self, buffers: Mapping[str, NDArray[Any]], calendar: Mapping[str, NDArray[Any]]) -> None:
         self.buffers, self.calendar = FloorBuffers(self.buffers.kind, buffers), Ends(calendar)
+
+
+def _scratch_for(n_words: int, n_messages: int) -> tuple[NDArray[Any], ...]:
+    """The last columns of `JudgeArrays`."""
+    return np.empty(n_words), np.empty(2 * n_messages, np.int32), np.empty(n_messages, np.int64), np.empty(n_messages)

@@ -14,6 +14,7 @@ from nearcast.engines.ranked.tick_state import RankChanges, room_for, without_sa
 from nearcast.kernels import ticks
 from nearcast.kernels.floor_layouts import (
     LAST_LATE,
+    MOST_PUT_OFF,
     N_POSITIONS,
     N_TAKEN_BACK,
     TAKEN_BACK,
@@ -24,6 +25,8 @@ from nearcast.kernels.floor_layouts import (
 from nearcast.kernels.result_buffers import NO_MESSAGE
 
 _FIRST_ROOM = 1024
+# Room for more changes than this is given back.
+_MOST_KEPT = 1 << 20
 
 
 class FloorState:
@@ -35,6 +38,7 @@ class FloorState:
         self.clock = np.array([-math.inf, span, -math.inf])
         self.heap, self._due = np.empty(0, np.int64), np.empty(0, np.int64)
         self._lacking, self._cut = np.empty(_FIRST_ROOM, np.int32), np.empty(_FIRST_ROOM, np.int32)
+        self._put_off = np.empty(2 * MOST_PUT_OFF, np.int64)
         self.counters = np.zeros(2, np.int64)
         self.changes = room_for(_FIRST_ROOM)
 
@@ -45,7 +49,7 @@ class FloorState:
             self._due = np.empty(len(self.heap), np.int64)
 
     def run(self) -> FloorRunArrays:
-        return FloorRunArrays(self.at, self.clock, self.heap, self._due, self._lacking, self._cut)
+        return FloorRunArrays(self.at, self.clock, self.heap, self._due, self._lacking, self._cut, self._put_off)
 
     def give_room(self, n_changes: int) -> None:
         """Room for so many more changes, and for more subscriptions to look after."""
@@ -89,6 +93,8 @@ class FloorState:
         self.changes.n[0] = 0
         self.at[TOLD_BEFORE] += n
         told: tuple[NDArray[Any], ...] = tuple(column[:n].copy() for column in self.changes[1:])
+        if len(self.changes.tick) > _MOST_KEPT:
+            self.changes = room_for(_FIRST_ROOM)
         if self.at[N_TAKEN_BACK]:
             self.at[N_TAKEN_BACK] = 0
             is_told = told[3] != TAKEN_BACK
@@ -103,7 +109,8 @@ class FloorState:
         return {"at": self.at, "clock": self.clock, "heap": self.heap[: self.at[ticks.N_HEAP]]}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        self.at[:], self.clock[:], self.heap = arrays["at"], arrays["clock"], np.array(arrays["heap"])
+        # Other engines have fewer positions.
+        self.at[: len(arrays["at"])], self.clock[:], self.heap = arrays["at"], arrays["clock"], np.array(arrays["heap"])
         self._due = np.empty(len(self.heap), np.int64)
 
 

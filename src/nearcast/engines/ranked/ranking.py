@@ -108,7 +108,10 @@ class Ranking(ABC):
     def advance(self, now: float) -> RankChanges:
         """Let what is due by then end."""
         self.note_time(now)
-        return self._run(ticks.EXPIRE)
+        changes = self._run(ticks.EXPIRE)
+        # Lest it holds on to what was cleared away.
+        self.index.learn(self.subscribers, self.window.layout())
+        return changes
 
     def note_time(self, now: float) -> None:
         """Take note of a time, without anything ending by it."""

@@ -43,10 +43,15 @@ def buffers_for(index: str) -> list[str]:
 
 
 def saved_buffer(index: str | None, saved: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
-    """The buffer of a saved ranker that is opened with an index of this name, or with its own."""
-    if index is None or saved["name"] in buffers_for(index):
-        return saved["name"], saved["parameters"]
-    return "auto", {}
+    """The buffer of a saved ranker that is opened with an index of this name, or with its own.
+
+    It stays, unless it does not go with the index, or the index has one of its own.
+    """
+    if index is not None:
+        best, *others = buffers_for(index)
+        if saved["name"] != best and (best == Floor.name or saved["name"] not in others):
+            return "auto", {}
+    return saved["name"], saved["parameters"]
 
 
 def _automatic(index: RankedIndex) -> str:

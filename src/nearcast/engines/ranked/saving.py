@@ -79,8 +79,8 @@ def restore_ranking(
         ranking.fill_anew()
     if is_same_index:
         ranking.index.restore(parts["index"], ranking.ground)
-    else:
-        ranking.index.learn(ranking.subscribers, ranking.window.layout())
+    ranking.index.learn(ranking.subscribers, ranking.window.layout())
+    if not is_same_index:
         ranking.index.build(ranking.subscribers, ranking.buffers.threshold, ranking.ground)
 
 

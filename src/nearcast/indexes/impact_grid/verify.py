@@ -6,7 +6,7 @@ import numpy as np
 
 from nearcast.indexes.impact_grid.layout import FLOOR, LENGTH, MOST_WORDS, N_WORDS, RECORD, WEIGHT, WORDS, X, Y
 from nearcast.kernels.compile import inline_kernel, kernel, lent
-from nearcast.kernels.relevance import proximity, relevance, similarity, steady_sum
+from nearcast.kernels.relevance import proximity, relevance, short_sum, similarity
 from nearcast.kernels.simd import prefetch
 
 _SPREAD = 40503
@@ -66,7 +66,7 @@ def score_near(ground, record, record_words, subscribers, window, near, near_sta
                     n_common += 1
             if n_common == 0:
                 continue
-            dot = common[0] if n_common == 1 else steady_sum(common, n_common)
+            dot = short_sum(common, n_common)
             near_by = proximity(is_lonlat, max_distance, record[at + X], record[at + Y], x, y)
             reached = relevance(record[at + WEIGHT], near_by, similarity(dot, length, record[at + LENGTH]))
             if reached >= record[at + FLOOR]:

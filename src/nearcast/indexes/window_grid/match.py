@@ -36,7 +36,7 @@ from nearcast.kernels.bound_heap import pop_bound, push_bound
 from nearcast.kernels.compile import inline_kernel, kernel, lent
 from nearcast.kernels.near_bounds import Frame, coordinates, nearest_possible
 from nearcast.kernels.ranked_layouts import BASE
-from nearcast.kernels.relevance import proximity, relevance, similarity, steady_sum
+from nearcast.kernels.relevance import proximity, relevance, short_sum, similarity
 from nearcast.kernels.simd import prefetch
 from nearcast.kernels.window_search import (
     N_ENTRIES,
@@ -209,7 +209,7 @@ def score_record(search, record, as_number, at, s, rank, least_rank):
             # The same operations as in `weigh_messages`.
             common[n_common] = (as_number[there] & MOST_TIMES) * (word_weight[own] * word_weight[own])
             n_common += 1
-    dot = common[0] if n_common == 1 else steady_sum(common, n_common)
+    dot = short_sum(common, n_common)
     near = proximity(is_lonlat, max_distance, subscribers.x[s], subscribers.y[s], record[at + X], record[at + Y])
     return relevance(subscribers.spatial_weight[s], near, similarity(dot, record[at + LENGTH], subscribers.length[s]))
 

@@ -141,5 +141,5 @@ def test_all_messages_of_a_saved_window_of_time_end_at_once(tmp_path: Path) -> N
     ranker.publish([nc.Message(n, keywords=["storm"], location=(0.0, 0.0), time=float(n)) for n in range(9)])
     ranker.save(tmp_path / "saved")
     opened = nc.Ranker.open(tmp_path / "saved")
-    assert [(step.message_id, step.change) for step in opened.advance(100.0)] == [(8, -1), (7, -1), (6, -1)]
+    assert sorted((step.message_id, step.change) for step in opened.advance(100.0)) == [(6, -1), (7, -1), (8, -1)]
     assert opened.top(1) == []

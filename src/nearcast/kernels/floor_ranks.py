@@ -1,0 +1,148 @@
+"""Who comes into the best k of a list, and who goes: told by keys where they tell, else by exact scores."""
+
+from __future__ import annotations
+
+from nearcast.kernels.compile import inline_kernel, kernel
+from nearcast.kernels.floor_layouts import (
+    LAST,
+    NO_LAST,
+    ROOMS,
+    ROW,
+    SIZE,
+    START,
+    full_number,
+    held_of,
+    k_of,
+    key_in,
+    low_in,
+    lower_half,
+    pack_last,
+    room_of,
+)
+from nearcast.kernels.floor_lists import clear_over, is_over, mark_over
+from nearcast.kernels.floor_order import (
+    NOBODY,
+    NOT_SHOWN,
+    find_last,
+    number_at,
+    order_living,
+    ranks_first,
+    set_last,
+    start_scoring,
+)
+from nearcast.kernels.ranked_layouts import BASE
+from nearcast.kernels.simd import equal_lanes, lowest_lane
+from nearcast.kernels.simd_keys import least_above, living_lanes, most_below
+from nearcast.kernels.simd_keys_plain import NOTHING_BELOW
+from nearcast.kernels.simd_plain import LANES
+
+ENTERS, LEAVES = 1, -1
+# Keys do not tell.
+UNKNOWN = -3
+NONE, SEVERAL = -1, -2
+# A score that is computed when all is done.
+NOT_TOLD = -1.0
+
+
+@inline_kernel
+def tell(n, tick_of, subscriber_of, number_of, change_of, score_of, tick, s, number, change, score):
+    """Write down a change, in the columns of `ChangeArrays`."""
+    at = n[0]
+    tick_of[at], subscriber_of[at], number_of[at], change_of[at], score_of[at] = tick, s, number, change, score
+    n[0] = at + 1
+
+
+@inline_kernel
+def only_one(values, key_at, low_at, size, oldest, key):
+    """The position of the only living message with a key; NONE without one, SEVERAL if there are more."""
+    found = NONE
+    for i in range(0, size, LANES):
+        lanes = living_lanes(values, key_at + i, low_at + i, min(LANES, size - i), oldest, key)
+        if lanes != 0:
+            found = i + lowest_lane(lanes) if found == NONE and lanes & (lanes - 1) == 0 else SEVERAL
+    return found
+
+
+@inline_kernel
+def enter(row, pool, is_alive, base, marked, s, key, oldest, is_in_order):
+    """As `enter_exactly` for a message with at least the key of the last of the best k, or UNKNOWN."""
+    start, room = row[s * ROW + START], room_of(row[s * ROW + ROOMS])
+    size = held_of(row[s * ROW + SIZE], room)
+    last, low = row[s * ROW + LAST], lower_half(oldest)
+    border = key_in(last)
+    if last == NO_LAST and size < k_of(row[s * ROW + ROOMS]):
+        return NOBODY
+    if last == NO_LAST or key == border:
+        return UNKNOWN
+    values, key_at, low_at = pool, start, start + room
+    if not is_in_order:
+        mark_over(pool, start, room, size, is_alive, base, oldest, marked)
+        values, key_at, low_at = marked, 0, marked.size // 2
+    least = key
+    for i in range(0, size, LANES):
+        least = min(least, least_above(values, key_at + i, low_at + i, min(LANES, size - i), low, border))
+    new_last = only_one(values, key_at, low_at, size, low, least)
+    if new_last == SEVERAL or only_one(values, key_at, low_at, size, low, border) == SEVERAL:
+        return UNKNOWN
+    row[s * ROW + LAST] = pack_last(least, pool[start + room + new_last])
+    return full_number(low_in(last), base)
+
+
+@inline_kernel
+def follow(row, pool, base, s, number, oldest):
+    """Who takes the place of a message that has ended, the only one of its tick: its number, NOBODY, NOT_SHOWN if it was not
+    among the best k, or UNKNOWN. All messages came in order.
+    """
+    start, room = row[s * ROW + START], room_of(row[s * ROW + ROOMS])
+    size = held_of(row[s * ROW + SIZE], room)
+    last, low, ended_low = row[s * ROW + LAST], lower_half(oldest), lower_half(number)
+    border, lanes, at = key_in(last), 0, start - LANES
+    while lanes == 0 and at + LANES < start + size:
+        at += LANES
+        lanes = equal_lanes(pool, at + room, min(LANES, start + size - at), ended_low)
+    if lanes == 0 or pool[at + lowest_lane(lanes)] < border:
+        return NOT_SHOWN
+    if last == NO_LAST:
+        return NOBODY
+    is_last = ended_low == low_in(last)
+    others = only_one(pool, start, start + room, size, low, border)
+    if others == SEVERAL or (is_last and others != NONE) or (not is_last and pool[at + lowest_lane(lanes)] == border):
+        return UNKNOWN
+    most = NOTHING_BELOW
+    for i in range(start, start + size, LANES):
+        most = max(most, most_below(pool, i, i + room, min(LANES, start + size - i), low, border))
+    if most == NOTHING_BELOW:
+        row[s * ROW + LAST] = NO_LAST
+        return NOBODY
+    new_last = only_one(pool, start, start + room, size, low, most)
+    if new_last == SEVERAL:
+        return UNKNOWN
+    row[s * ROW + LAST] = pack_last(most, pool[start + room + new_last])
+    return full_number(pool[start + room + new_last], base)
+
+
+@kernel
+def drop_exactly(buffers, window, judge, changes, s, tick, oldest_before, oldest, is_in_order):
+    """Tell which of the best k have ended in this tick, and who takes their places; clears the list of what is over."""
+    row, base = buffers.row, window.head[BASE]
+    n_told, tick_of, subscriber_of, number_of, change_of, score_of = changes
+    k, size = k_of(row[s * ROW + ROOMS]), held_of(row[s * ROW + SIZE], room_of(row[s * ROW + ROOMS]))
+    last = NOBODY if row[s * ROW + LAST] == NO_LAST else find_last(buffers, s)
+    start_scoring(judge, size)
+    n_ended = 0
+    for position in range(size):
+        # What ended before was told, or was not among the best k.
+        number = number_at(buffers, base, s, position)
+        if number < oldest_before or not is_over(window.is_alive, base, number, oldest, is_in_order):
+            continue
+        if last == NOBODY or position == last or ranks_first(buffers, window, judge, s, position, last):
+            tell(n_told, tick_of, subscriber_of, number_of, change_of, score_of, tick, s, number, LEAVES, NOT_TOLD)
+            n_ended += 1
+    clear_over(buffers, judge.marked, base, window.is_alive, s, oldest, is_in_order)
+    n = order_living(buffers, window, judge, s, oldest, is_in_order)
+    # Before, all places were taken, or all messages had one.
+    first_new = n if last == NOBODY else k - n_ended
+    for rank in range(first_new, min(k, n)):
+        number = number_at(buffers, base, s, judge.order[rank])
+        tell(n_told, tick_of, subscriber_of, number_of, change_of, score_of, tick, s, number, ENTERS, NOT_TOLD)
+    set_last(row, buffers.pool, s, judge.order, n)

@@ -1,0 +1,85 @@
+"""Lists above a floor where keys of scores do not tell: bursts, hot places, messages that come late."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import nearcast as nc
+
+N_SUBSCRIPTIONS = 24
+
+
+def _subscriptions() -> pa.Table:
+    rng = np.random.default_rng(1)
+    words = [sorted({0, int(rng.integers(1, 4))}) for _ in range(N_SUBSCRIPTIONS)]
+    columns = {"id": np.arange(N_SUBSCRIPTIONS), "keywords": pa.array(words, pa.list_(pa.int32()))}
+    place = rng.normal(0.0, 1e-3, (2, N_SUBSCRIPTIONS))
+    k = np.where(np.arange(N_SUBSCRIPTIONS) % 3 == 0, 1, 4).astype(np.int32)
+    return pa.table({**columns, "x": place[0], "y": place[1], "k": k, "spatial_weight": np.linspace(0, 1, N_SUBSCRIPTIONS)})
+
+
+def _burst(seed: int, n: int) -> pa.Table:
+    """Messages of one place, give or take less than keys tell; some repeat each other, some come late."""
+    rng = np.random.default_rng(seed)
+    words = [[0, 1 + int(word)] for word in rng.integers(0, 3, n)]
+    place = rng.integers(-2, 3, (2, n)) * 1e-11
+    time = np.arange(n) * 0.25 - np.where(rng.random(n) < 0.15, rng.integers(0, 12, n), 0)
+    columns = {"id": np.arange(n), "keywords": pa.array(words, pa.list_(pa.int32())), "x": place[0], "y": place[1]}
+    return pa.table({**columns, "time": time})
+
+
+@pytest.mark.parametrize("window", [nc.CountWindow(30), nc.TimeWindow(8.0)], ids=["count", "time"])
+@pytest.mark.parametrize("spare", [9.4, 0.0])
+def test_a_burst_is_ranked_as_by_a_scan(window: Any, spare: float, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"space": "plane", "max_distance": 4.0}
+    ours = nc.Ranker(window, "impact_grid", buffer_parameters={"spare": spare}, fresh=2, **options)
+    scan = nc.Ranker(window, "ranked_scan", **options)
+    messages = _burst(7, 220)
+    for ranker in (ours, scan):
+        ranker.publish_table(messages.slice(0, 40))
+        ranker.subscribe_table(_subscriptions())
+    for first, last in pairwise([40, 41, 43, 70, 110, 111, 160, 220]):
+        told = [ranker.publish_table(messages.slice(first, last - first)) for ranker in (ours, scan)]
+        assert sorted(map(str, told[0].to_pylist())) == sorted(map(str, told[1].to_pylist()))
+        assert ours.top_table().equals(scan.top_table())
+        if last == 110:
+            # Places that were given up are given out again after it is opened.
+            ours.unsubscribe([3, 4])
+            scan.unsubscribe([3, 4])
+            ours.save(tmp_path / "saved")
+            ours = nc.Ranker.open(tmp_path / "saved")
+            n_bytes = ours.stats()["buffers_bytes"]
+            for ranker in (ours, scan):
+                ranker.subscribe_table(_subscriptions().slice(3, 2))
+            assert ours.stats()["buffers_bytes"] == n_bytes
+
+
+def test_a_saved_ranker_gets_lists_above_a_floor_from_its_new_index(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"space": "plane", "max_distance": 4.0}
+    saved = nc.Ranker(nc.TimeWindow(8.0), "group_pruned", **options)
+    messages = _burst(9, 120)
+    saved.publish_table(messages.slice(0, 50))
+    saved.subscribe_table(_subscriptions())
+    saved.publish_table(messages.slice(50, 20))
+    saved.save(tmp_path / "saved")
+    opened = nc.Ranker.open(tmp_path / "saved", index="impact_grid")
+    assert opened.stats()["buffer"] == "floor"
+    for first in range(70, 120, 10):
+        told = [ranker.publish_table(messages.slice(first, 10)).to_pylist() for ranker in (opened, saved)]
+        assert sorted(map(str, told[0])) == sorted(map(str, told[1]))
+        assert opened.top_table().equals(saved.top_table())
+
+
+def test_room_for_many_changes_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nearcast.engines.ranked.floor_state._MOST_KEPT", 16)
+    monkeypatch.setattr("nearcast.engines.ranked.floor_state._FIRST_ROOM", 4)
+    ranker = nc.Ranker(nc.CountWindow(30), space="plane", max_distance=4.0)
+    ranker.publish_table(_burst(3, 20))
+    assert ranker.subscribe_table(_subscriptions()).num_rows > 16
+    assert len(ranker._ranking.state.changes.tick) == 4  # type: ignore[union-attr]
