@@ -34,7 +34,7 @@ $(VENV)/.ready-run: $(BIN)/python pyproject.toml constraints.txt
 # The environment of everything else: also the tests, the linters, the plots.
 $(VENV)/.ready-dev: $(VENV)/.ready-run
 	@echo "Installing the development tools ..."
-	@$(PIP) --editable '.[spark,service,postgres,bench,stemming,dev]'
+	@$(PIP) --editable '.[spark,service,postgres,kafka,bench,stemming,dev]'
 	@touch $@
 
 # The map console: built with npm, or with the Node of the package index where the machine has none.

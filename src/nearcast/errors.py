@@ -64,6 +64,10 @@ class PipelineError(NearcastError):
     """A setting of the pipeline is unknown or not usable, or its steps do not fit together."""
 
 
+class TopicError(NearcastError):
+    """A topic is not well named, cannot be reached, or has lost what was to be read."""
+
+
 class EnvironmentProblem(NearcastError):  # noqa: N818  # EnvironmentError is a built-in name
     """Something the machine must provide is missing (Java, an optional package).
 

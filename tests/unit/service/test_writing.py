@@ -52,7 +52,7 @@ def test_a_message_may_live_shorter_than_it_waits_for_its_turn(tmp_path: Path) -
         broker = started(tmp_path, read_limits())
         await broker.start()
         for kind in ("boolean", "moving"):
-            await broker.put_subscription(CALLER, SubscriptionIn(id=kind, kind=cast(Kind, kind), keywords=["oak"]))
+            await broker.put_subscription(CALLER, SubscriptionIn(id=kind, kind=kind, keywords=["oak"]))
         message = MessageIn(PointShape([1.0, 2.0]), keywords=["oak"], lifetime=1e-6)
         receipts = [await broker.publish(CALLER, message), await broker.publish(CALLER, MessageIn(PointShape([1.0, 2.0])))]
         assert [receipt.is_repeat for receipt in receipts] == [False, False]
