@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,7 @@ from nearcast.engines.keyword_kind import KeywordKind
 from nearcast.engines.listing import listed as _listed
 from nearcast.engines.locks import ReadWriteLock
 from nearcast.engines.ranked.explaining_ranks import WordsOf, explain_place
+from nearcast.engines.ranked.listing_subscribers import subscriber_table
 from nearcast.engines.ranked.ranker_stats import ranker_stats
 from nearcast.engines.ranked.rankings import make_ranking, saved_buffer
 from nearcast.engines.ranked.reach import reach_of
@@ -45,7 +46,7 @@ from nearcast.engines.ranked.tick_state import RankChanges
 from nearcast.engines.ranked.word_weights import WordWeights
 from nearcast.engines.splitting import checked_threads
 from nearcast.errors import NearcastError
-from nearcast.indexes.ranked_base import Ground
+from nearcast.indexes.ranked_base import Ground, RankedIndex
 from nearcast.indexes.registry import create_ranked_index, create_window_index
 from nearcast.model.analysis import DEFAULT_ANALYSIS, Analysis
 from nearcast.model.delivery import Explanation, MatchReport, RankChange
@@ -123,7 +124,7 @@ class Ranker:
             checked_threads(threads),
             lambda: make_ranking(
                 window,
-                create_ranked_index(index, parameters),
+                self._make_index(index, parameters),
                 (buffer, buffer_parameters or {}),
                 create_window_index(window_index, ground),
                 is_net=changes == "net",
@@ -132,10 +133,18 @@ class Ranker:
         self._lock = ReadWriteLock()
         self.report = MatchReport()
 
+    def _make_index(self, name: str, parameters: Mapping[str, Any]) -> RankedIndex:
+        return create_ranked_index(name, parameters)
+
     @property
     def now(self) -> float | None:
         """The largest time seen, in seconds since 1970; None before the first."""
         return self._ranking.now if math.isfinite(self._ranking.now) else None
+
+    @property
+    def tick(self) -> int:
+        """The sequence number of the last arrival, -1 before the first."""
+        return self._ranking.tick
 
     @property
     def _border(self) -> Border:
@@ -227,6 +236,11 @@ class Ranker:
 
     # --- insight and disk --------------------------------------------------------------------------------------------
 
+    def subscription_table(self) -> pa.Table:
+        """All subscriptions as `subscribe_table` takes them: id, keywords, x, y, k, spatial_weight."""
+        with self._lock.reading():
+            return subscriber_table(self._ranking.shards, self._ids, self._keywords)
+
     def explain(self, message: Message, subscription_id: Id) -> Explanation:
         """Why the message is, or is not, among the best of the subscription: words, distance, rank, and the index."""
         if not isinstance(message, Message):
@@ -267,7 +281,7 @@ class Ranker:
             write_folder(folder, _FOLDER_KIND, facts, by_name([shared, *map(ranking_arrays, shards)]))
 
     @classmethod
-    def open(cls, folder: str | Path, index: str | None = None, is_mapped: bool = True, **parameters: Any) -> Ranker:
+    def open(cls, folder: str | Path, index: str | None = None, is_mapped: bool = True, **parameters: Any) -> Self:
         """A saved ranker. Changes to it leave the folder as it is.
 
         With `index` its subscriptions are filed in that one, with these parameters. It is mapped from disk, or read at once.
