@@ -13,7 +13,7 @@ from nearcast.pipeline.sources import read_messages
 
 def main() -> None:
     settings = read_pipeline_settings(Path(sys.argv[1]), {})
-    session = local_session("nearcast stream", settings.master, settings.spark)
+    session = local_session("nearcast stream", settings.master, settings.session_settings)
     start_match(read_messages(session, settings, is_stream=True), settings).awaitTermination()
     session.stop()
 

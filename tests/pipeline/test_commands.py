@@ -14,9 +14,13 @@ from typer.testing import CliRunner
 import nearcast as nc
 from nearcast.cli.main import app
 from nearcast.cli.pipeline_tables import show_sample
+from nearcast.pipeline.keyword_statistics import current_statistics
 from nearcast.pipeline.listening import StreamNews
+from nearcast.pipeline.ranked.sample import REACH_M, WINDOW, RankedSummary, ranked_subscriptions
 from nearcast.pipeline.sample_run import N_BATCHES, run_sample
+from nearcast.pipeline.store import Store
 from nearcast.pipeline.stream_area import StreamArea
+from nearcast.testing.ranked_streams import rows_of
 from nearcast.testing.small_pipelines import make_messages, make_subscriptions
 from nearcast.workloads import sample_messages, sample_subscriptions
 
@@ -42,17 +46,37 @@ def test_the_bundled_sample_gives_the_deliveries_of_one_process(
     assert pairs(pq.read_table(summary.folders["deliveries"])) == pairs(expected)
     assert summary.deliveries == expected.num_rows > 1000
     assert len(summary.examples) == 3
-    assert [stage.split(":")[0] for stage in stages] == ["prepare", "plan", "index", "match"]
-    assert sum(one.rows for one in news) == sample_messages().num_rows
-    assert len(news) == N_BATCHES
+    assert [stage.split(":")[0] for stage in stages] == ["prepare", "plan", "index", "match", "rank"]
+    # Both streams read all messages, the second also those who want them ranked.
+    assert sum(one.rows for one in news) == 2 * sample_messages().num_rows + summary.ranked.subscriptions
+    assert len(news) == 2 * N_BATCHES
+    check_ranked(summary.ranked)
     show_sample(summary)
     told = capsys.readouterr().out
     assert summary.examples[0].note in told
     assert f"→ {summary.chosen}" in told
 
 
+def check_ranked(ranked: RankedSummary) -> None:
+    """The changes of the lists are those of one process."""
+    counted = current_statistics(Store(Path(ranked.folder).parents[2]), nc.Analysis())
+    words = [counted.keywords.space.name(word) for word in range(len(counted.frequency))]
+    idf: dict[str | int, int] = dict(zip(words, counted.frequency.tolist(), strict=True))
+    ranker = nc.Ranker(nc.CountWindow(WINDOW), max_distance=REACH_M, idf=idf, n_documents=counted.n_messages)
+    told = [ranker.subscribe_table(ranked_subscriptions())]
+    messages, size = sample_messages(), -(-sample_messages().num_rows // N_BATCHES)
+    for number in range(N_BATCHES):
+        batch = messages.slice(number * size, size).sort_by([("time", "ascending"), ("id", "ascending")])
+        told.append(ranker.publish_table(batch.select(["id", "text", "x", "y", "time"])))
+    found = pq.read_table(ranked.folder)
+    assert sorted(rows_of(found)) == sorted(row for table in told for row in rows_of(table))
+    assert ranked.changes == found.num_rows > 10_000
+    assert all(len(story.lists) == N_BATCHES for story in ranked.stories)
+
+
 def test_every_verb_does_its_step_and_says_what_it_did(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "raw").mkdir()
+    (tmp_path / "changes").mkdir()
     messages = make_messages(300, 1)
     pq.write_table(messages.slice(0, 200), tmp_path / "raw" / "0.parquet")
     subscriptions = make_subscriptions(120, 2)
@@ -87,6 +111,11 @@ def test_every_verb_does_its_step_and_says_what_it_did(spark: SparkSession, tmp_
     assert "location, balance" in say("status", *told)
     assert "is split" in say("rebalance", *told, "--shards", "4")
     assert "history_rows" in say("settings")
+    pq.write_table(ranked_subscriptions().slice(0, 5), tmp_path / "changes" / "0.parquet")
+    ranked = (*told, "--set", f"changes={tmp_path}/changes", "--set", "max_distance=10")
+    assert "layout 1, hashing" in say("rank", *ranked)
+    assert "305 rows" in say("status", *told, "--set", "stream=rank")
+    assert "3 shards by hashing" in say("rebalance", *told, "--set", "stream=rank", "--shards", "2")
     matcher = nc.Matcher(space="plane")
     matcher.subscribe_table(subscriptions)
     expected = pairs(matcher.match_table(messages.slice(0, 200)))

@@ -74,6 +74,7 @@ def index(
     """Build the shards of the plan, or publish changed subscriptions on top of them."""
     from nearcast.cli.pipeline_tables import show_index
     from nearcast.pipeline.changes import pack_deltas, publish_changes
+    from nearcast.pipeline.index_version import current_index
     from nearcast.pipeline.indexing import build_index
     from nearcast.pipeline.sources import read_subscriptions
 
@@ -88,7 +89,9 @@ def index(
             if pack:
                 version = pack_deltas(session, settings)
             else:
-                version = build_index(session, read_subscriptions(session, settings), settings, _say)
+                # What is in the index has the changes of the topic that it has taken up.
+                taken = current_index(settings.store).taken if settings.subscriptions_format == "index" else ""
+                version = build_index(session, read_subscriptions(session, settings), settings, _say, taken)
     show_index(version)
 
 
@@ -103,6 +106,20 @@ def match(file: _File = None, given: _Set = None) -> None:
     settings = _settings(file, given)
     with _session(settings) as session, _progress(session, settings):
         start_match(read_messages(session, settings, is_stream=True), settings).awaitTermination()
+    show_status(stream_status(settings))
+
+
+@app.command()
+def rank(file: _File = None, given: _Set = None) -> None:
+    """Keep the best messages of every ranked subscription; changes of lists go to the sink, exactly once to Parquet, Delta."""
+    from nearcast.cli.pipeline_tables import show_status
+    from nearcast.pipeline.ranked.sources import read_rows
+    from nearcast.pipeline.ranked.stream import start_rank
+    from nearcast.pipeline.status import stream_status
+
+    settings = _settings(file, given, stream="rank")
+    with _session(settings) as session, _progress(session, settings):
+        start_rank(read_rows(session, settings), settings).awaitTermination()
     show_status(stream_status(settings))
 
 
@@ -124,10 +141,16 @@ def rebalance(
     ] = None,
 ) -> None:
     """Split the busiest shards, merge the idlest; a running stream takes it up with its next batch."""
+    from nearcast.cli.console import results
     from nearcast.cli.pipeline_tables import show_index
+    from nearcast.pipeline.ranked.rebalancing import is_ranked, wish_layout
     from nearcast.pipeline.rebalance import rebalance as run_rebalance
 
     settings = _settings(file, given)
+    if is_ranked(settings):
+        now = wish_layout(settings, shards)
+        results().print(f"layout {now.number}: {now.n_shards} shards by {now.mechanism}; the next batch begins with another")
+        return
     with _session(settings) as session:
         show_index(run_rebalance(session, settings, shards, _say))
 
@@ -147,7 +170,7 @@ def run(
     master: Annotated[str, typer.Option(help="Spark master.")] = "local[*]",
     examples: Annotated[int, typer.Option(help="How many deliveries to tell in words.")] = 5,
 ) -> None:
-    """Run the bundled sample from end to end: prepare, plan, index, match."""
+    """Run the bundled sample from end to end: prepare, plan, index, match, rank."""
     from nearcast.cli.console import remarks
     from nearcast.cli.pipeline_tables import news_line, show_sample
     from nearcast.pipeline.sample_run import run_sample
@@ -169,12 +192,12 @@ def run(
     show_sample(summary)
 
 
-def _settings(file: Path | None, given: list[str] | None) -> PipelineSettings:
+def _settings(file: Path | None, given: list[str] | None, **defaults: Any) -> PipelineSettings:
     from nearcast.cli.parameters import read_settings
     from nearcast.pipeline.settings_table import read_pipeline_settings
 
     overrides: dict[str, Any] = read_settings(given or ())
-    return read_pipeline_settings(file, overrides)
+    return read_pipeline_settings(file, overrides, defaults)
 
 
 @contextmanager
@@ -183,7 +206,7 @@ def _session(settings: PipelineSettings) -> Iterator[SparkSession]:
     from nearcast.pipeline.session import has_session, open_session
 
     is_ours = not has_session()
-    session = open_session("nearcast", settings.master, settings.spark)
+    session = open_session("nearcast", settings.master, settings.session_settings)
     try:
         yield session
     finally:

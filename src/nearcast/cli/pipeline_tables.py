@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from nearcast.pipeline.index_version import IndexVersion
     from nearcast.pipeline.listening import StreamNews
     from nearcast.pipeline.prepare import Prepared
+    from nearcast.pipeline.ranked.sample import RankedSummary
     from nearcast.pipeline.sample_run import SampleSummary
     from nearcast.pipeline.settings_table import PipelineSettings
     from nearcast.pipeline.shard_plan import Estimate, ShardPlan
@@ -71,6 +72,7 @@ def show_index(version: IndexVersion) -> None:
 
 def show_status(status: StreamStatus) -> None:
     from nearcast.pipeline.match_step import ShardWork
+    from nearcast.pipeline.ranked.layouts import Layout
 
     total = sum(work.seconds for work in status.work.values()) or 1.0
     rows = []
@@ -81,14 +83,16 @@ def show_status(status: StreamStatus) -> None:
     console = results()
     console.print(table_of(("shard", "messages", "deliveries", "candidates", "seconds", "load"), rows))
     last = status.batches[-1]
+    # A ranked stream reads changes of subscriptions as well.
+    is_ranked = isinstance(status.version, Layout)
+    read, told = ("rows", "changes of lists") if is_ranked else ("messages", "deliveries")
     console.print(
-        f"{len(status.batches)} batches up to {last.batch}: {status.messages:,} messages, "
-        f"{sum(batch.deliveries for batch in status.batches):,} deliveries, "
-        f"{sum(batch.quarantined for batch in status.batches):,} quarantined, {status.messages_per_second:,.0f} messages/s"
+        f"{len(status.batches)} batches up to {last.batch}: {status.messages:,} {read}, "
+        f"{sum(batch.deliveries for batch in status.batches):,} {told}, "
+        f"{sum(batch.quarantined for batch in status.batches):,} quarantined, {status.messages_per_second:,.0f} {read}/s"
     )
-    console.print(
-        f"index version {status.version.number}, {status.mechanism}, balance {status.balance:.2f}; last batch: {last.mode}"
-    )
+    what = "layout" if is_ranked else "index version"
+    console.print(f"{what} {status.version.number}, {status.mechanism}, balance {status.balance:.2f}; last batch: {last.mode}")
 
 
 def news_line(news: StreamNews) -> str:
@@ -107,8 +111,20 @@ def show_sample(summary: SampleSummary) -> None:
         console.print(f"“{example.note}” received, from {example.place}:", style="green", markup=False, soft_wrap=True)
         console.print(f"   {_shortened(example.text)}\n", markup=False, soft_wrap=True)
     console.print("Busiest subscriptions: " + ", ".join(f"{name} ({count})" for name, count in summary.busiest), markup=False)
+    _show_ranked(summary.ranked)
     for what, folder in summary.folders.items():
         console.print(f"{what}: {folder}", markup=False, soft_wrap=True)
+
+
+def _show_ranked(ranked: RankedSummary) -> None:
+    console = results()
+    console.print(f"\nRanked: {ranked.changes:,} changes of the lists of {ranked.subscriptions:,} subscribers.\n", style="bold")
+    for story in ranked.stories:
+        console.print(f"“{story.note}” The best, as messages came and went:", style="green", markup=False, soft_wrap=True)
+        for number, best in enumerate(story.lists, 1):
+            told = "; ".join(f"{place}: {_shortened(text, 60)}" for place, text in best) or "nothing"
+            console.print(f"   {number}. {told}", markup=False, soft_wrap=True)
+        console.print()
 
 
 def settings_table() -> Table:

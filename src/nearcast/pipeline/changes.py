@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nearcast.errors import PipelineError
+from nearcast.pipeline.cleaning import quarantine_rows
 from nearcast.pipeline.index_version import (
     IndexVersion,
     ShardBase,
@@ -21,22 +22,27 @@ from nearcast.pipeline.index_version import (
     routing_folder,
     rows_folder,
 )
-from nearcast.pipeline.indexing import SUMMARY, accepted_rows, stored_shard
+from nearcast.pipeline.indexing import SUMMARY, accepted_rows, route_subscriptions, stored_shard
 from nearcast.pipeline.open_index import REMOVED, IndexPlace, open_plan_here, shard_file
 from nearcast.pipeline.pins import collect_versions
 from nearcast.pipeline.settings_table import PipelineSettings
 from nearcast.pipeline.shard_folder import REACH, WORDS, route_rows, words_table
+from nearcast.pipeline.versions import version_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _ROWS = "rows.parquet"
+QUARANTINE = "quarantined_changes"
+_MANY = 4
 
 
-def publish_changes(changes: pa.Table, settings: PipelineSettings) -> IndexVersion:
+def publish_changes(changes: pa.Table, settings: PipelineSettings, taken: str | None = None) -> IndexVersion:
     """Publish changed subscriptions as a delta of the version in force.
 
     `changes` is a table of subscriptions with a column `change`: 1 files a row (a known id is replaced), -1 removes the id.
+    A row that cannot be used is an error, unless they come from a topic that was `taken` up to a position: then it is put aside
+    with the reason, and the id is filed no more.
     """
     if "change" not in changes.column_names:
         raise PipelineError(
@@ -48,10 +54,12 @@ def publish_changes(changes: pa.Table, settings: PipelineSettings) -> IndexVersi
     is_filed = pc.greater(changes["change"], 0)
     rows = changes.filter(is_filed).drop_columns(["change"])
     routed = route_rows(rows, plan, plan.word_order())
-    if routed.rejected:
-        row, reason = routed.rejected[0]
-        raise PipelineError(f"{len(routed.rejected)} changes cannot be used; the first, row {row} of those filed: {reason}")
     number = new_number(store)
+    if routed.rejected:
+        if taken is None:
+            row, reason = routed.rejected[0]
+            raise PipelineError(f"{len(routed.rejected)} changes cannot be used; the first, row {row} of those filed: {reason}")
+        store.write_table(f"{QUARANTINE}/{version_name(number)}.parquet", quarantine_rows(rows, routed.rejected))
     folder = delta_folder(number)
     store.write_table(f"{folder}/{REMOVED}", pa.table({"id": changes["id"].combine_chunks().unique()}))
     store.write_table(f"{folder}/{_ROWS}", routed.rows)
@@ -60,7 +68,7 @@ def publish_changes(changes: pa.Table, settings: PipelineSettings) -> IndexVersi
     parent, shard = np.asarray(pc.list_parent_indices(lists)), np.asarray(lists.flatten())
     for wanted in range(before.n_shards):
         store.write_table(f"{folder}/{shard_file(wanted)}", routed.rows.take(pa.array(parent[shard == wanted])))
-    version = before.with_delta(number, routed.has_wordless)
+    version = before.with_delta(number, routed.has_wordless, taken)
     publish_index(store, version, before.number)
     collect_versions(store, settings.keep_versions)
     return version
@@ -90,6 +98,11 @@ def pack_deltas(session: SparkSession, settings: PipelineSettings) -> IndexVersi
     words = [store.read_table(f"{folder}/{WORDS}") for folder in folders]
     store.write_table(f"{routing_folder(number)}/{WORDS}", words_table(place.plan, words))
     version = replace(before, number=number, base=number, shards=tuple(shards), deltas=())
+    if len(before.changes) >= _MANY * settings.max_deltas:
+        # The table of all subscriptions is needed for a new plan only; but it must not consist of ever more pieces.
+        rows = route_subscriptions(current_rows(session, settings, before), settings, before.plan)
+        rows.write.mode("overwrite").parquet(store.address(rows_folder(number)))
+        version = replace(version, rows=number, changes=())
     publish_index(store, version, before.number)
     collect_versions(store, settings.keep_versions)
     return version

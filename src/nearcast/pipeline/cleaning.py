@@ -85,7 +85,7 @@ def _keyword_lists(table: pa.Table, analysis: Analysis, problems: dict[int, str]
     if "text" not in table.column_names:
         if given is None:
             raise SchemaError(f"the messages have the columns {table.column_names}; expected 'keywords' or 'text'")
-        return _normal_forms(given, analysis)
+        return normal_forms(given, analysis)
     lists: list[Any] = given.to_pylist() if given is not None else [None] * table.num_rows
     for row, text in enumerate(table["text"].to_pylist()):
         if lists[row] is not None or row in problems:
@@ -97,10 +97,10 @@ def _keyword_lists(table: pa.Table, analysis: Analysis, problems: dict[int, str]
         except NearcastError as error:
             problems[row] = str(error)
     found = pa.array(lists, pa.list_(pa.string()) if given is None else given.type)
-    return found if given is None else _normal_forms(found, analysis)
+    return found if given is None else normal_forms(found, analysis)
 
 
-def _normal_forms(lists: pa.Array, analysis: Analysis) -> pa.Array:
+def normal_forms(lists: pa.Array, analysis: Analysis) -> pa.Array:
     """Words as they are compared, each distinct one looked at once; words that cannot be keywords are left as they are."""
     if not is_string(lists.type.value_type) or len(lists) == 0:
         return lists

@@ -38,6 +38,8 @@ class IndexVersion:
     deltas: tuple[int, ...] = ()
     changes: tuple[int, ...] = ()
     has_wordless: bool = False
+    taken: str = ""
+    """How far the topic of changes was taken up; '' = not at all."""
 
     @property
     def n_bytes(self) -> int:
@@ -48,7 +50,7 @@ class IndexVersion:
         """Copies in shards; deltas are not counted."""
         return sum(shard.n_subscriptions for shard in self.shards)
 
-    def with_delta(self, number: int, has_wordless: bool) -> IndexVersion:
+    def with_delta(self, number: int, has_wordless: bool, taken: str | None = None) -> IndexVersion:
         """The next version: the same shards and one delta more."""
         return replace(
             self,
@@ -56,6 +58,7 @@ class IndexVersion:
             deltas=(*self.deltas, number),
             changes=(*self.changes, number),
             has_wordless=self.has_wordless or has_wordless,
+            taken=self.taken if taken is None else taken,
         )
 
 

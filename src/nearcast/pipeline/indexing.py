@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,9 +42,16 @@ SUMMARY = "shard int, folder string, n_subscriptions long, n_bytes long, has_wor
 
 
 def build_index(
-    session: SparkSession, subscriptions: DataFrame, settings: PipelineSettings, say: Say = lambda stage: None
+    session: SparkSession,
+    subscriptions: DataFrame,
+    settings: PipelineSettings,
+    say: Say = lambda stage: None,
+    taken: str = "",
 ) -> IndexVersion:
-    """Build every shard of the plan in force and publish them as the next version."""
+    """Build every shard of the plan in force and publish them as the next version.
+
+    `taken`: the position in the topic of changes up to which the subscriptions have them.
+    """
     store = settings.store
     replaced = current_number(store)
     plan_number = needed_version(store, PLANS, "plan")
@@ -53,6 +61,7 @@ def build_index(
     route_subscriptions(subscriptions, settings, plan_number).write.mode("overwrite").parquet(store.address(rows))
     say("building shards")
     version = _build_shards(session, settings, plan_number, number, accepted_rows(session, store, rows))
+    version = replace(version, taken=taken)
     publish_index(store, version, replaced)
     collect_versions(store, settings.keep_versions)
     return version

@@ -1,7 +1,8 @@
 """Step "match": a stream of messages into deliveries, batch by batch, each batch with one pinned version of the index.
 
-A batch: pin → match → write aside → quarantine and counts → deliveries appear. What dies in between runs again with the same
-messages (Spark's checkpoint) and the same index (the pin), and leaves no trace of the first try.
+A batch: take up changed subscriptions → pin → match → write aside → quarantine and counts → deliveries appear. What dies
+in between runs again with the same messages (Spark's checkpoint) and the same index (the pin), and leaves no trace of the first
+try.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from nearcast.errors import PipelineError
 from nearcast.pipeline.index_version import IndexVersion, current_index
 from nearcast.pipeline.match_step import SHARD, MatchStep
 from nearcast.pipeline.open_index import IndexPlace
-from nearcast.pipeline.pins import pinned_index, unpin_before
+from nearcast.pipeline.pins import is_pinned, pinned_index, unpin_before
 from nearcast.pipeline.settings_table import PipelineSettings
 from nearcast.pipeline.shard_folder import REACH
 from nearcast.pipeline.sinks import Sink, sink_of
@@ -26,6 +27,7 @@ from nearcast.pipeline.spread import Mode, SpreadChooser
 from nearcast.pipeline.store import Store
 from nearcast.pipeline.stream_area import StreamArea
 from nearcast.pipeline.task_notes import BatchNotes, write_notes
+from nearcast.pipeline.topic_changes import begin_index, has_change_topic, take_up_changes
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -105,6 +107,8 @@ class BatchRunner:
         unpin_before(self._store, self._settings.stream, batch)
         if self._sink.has(batch):
             return
+        if has_change_topic(self._settings) and not is_pinned(self._store, self._settings.stream, batch):
+            take_up_changes(messages.sparkSession, self._settings)
         version = pinned_index(self._store, self._settings.stream, batch)
         mode = self._chooser.choose(version)
         staging = f"{self._area.staging}/{batch}-{uuid.uuid4().hex}"
@@ -141,6 +145,7 @@ class BatchRunner:
 def start_match(messages: DataFrame, settings: PipelineSettings) -> StreamingQuery:
     """Start matching a stream of raw messages; what it did is told by `status`."""
     store = settings.store
+    begin_index(settings)
     # Before the stream starts, so that a missing index is said here and not in the log of a batch.
     current_index(store)
     # Tries that died left these; no try of this stream is alive now.

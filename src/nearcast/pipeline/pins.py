@@ -26,6 +26,11 @@ from nearcast.pipeline.versions import stored_versions, version_name
 PINS = "pins"
 
 
+def is_pinned(store: Store, stream: str, batch: int) -> bool:
+    """Whether the batch was tried before."""
+    return store.exists(f"{PINS}/{stream}/{batch}")
+
+
 def pinned_index(store: Store, stream: str, batch: int) -> IndexVersion:
     """The version this batch has to use: the one it pinned when it was tried before, or else the one in force now."""
     name = f"{PINS}/{stream}/{batch}"

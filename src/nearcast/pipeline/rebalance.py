@@ -48,7 +48,7 @@ def rebalance(
             raise PipelineError("there is no sample of past messages; run first: nearcast pipeline prepare")
         changed = changed_plan(plan, work, n_shards or plan.n_shards, sample, history, say)
         publish_plan(settings.store, changed)
-        return build_index(session, rows, replace(settings, shards=changed.n_shards), say)
+        return build_index(session, rows, replace(settings, shards=changed.n_shards), say, version.taken)
     finally:
         rows.unpersist()
 

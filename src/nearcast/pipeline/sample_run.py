@@ -1,4 +1,4 @@
-"""The bundled sample from end to end: prepare, plan, index and match on Spark, then tell what came out."""
+"""The bundled sample from end to end: prepare, plan, index, match and rank on Spark, then tell what came out."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from nearcast.pipeline.listening import Hear, listening
 from nearcast.pipeline.matching import start_match
 from nearcast.pipeline.planning import make_plan
 from nearcast.pipeline.prepare import MESSAGES, QUARANTINE, prepare
+from nearcast.pipeline.ranked.sample import RankedSummary, rank_sample
 from nearcast.pipeline.settings_table import PipelineSettings
 from nearcast.pipeline.shard_plan import Estimate
 from nearcast.pipeline.sources import read_messages, read_subscriptions
@@ -56,6 +57,7 @@ class SampleSummary:
     examples: list[Example]
     estimates: list[Estimate]
     chosen: str
+    ranked: RankedSummary
     folders: dict[str, str]
 
 
@@ -75,6 +77,8 @@ def run_sample(
     say("match: the messages as a stream, deliveries exactly once into Parquet")
     _match(session, settings, hear)
     deliveries = pq.read_table(out / StreamArea(settings.stream).deliveries)
+    say("rank: the same messages, and the best three of a sliding window for every subscriber")
+    ranked = rank_sample(session, settings, hear)
     return SampleSummary(
         sample_subscriptions().num_rows,
         prepared.read,
@@ -86,7 +90,8 @@ def run_sample(
         _examples(deliveries, sample_messages(), n_examples),
         plan.others,
         plan.mechanism,
-        _folders(settings),
+        ranked,
+        {**_folders(settings), "changes of lists": ranked.folder},
     )
 
 

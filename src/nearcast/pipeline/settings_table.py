@@ -14,7 +14,12 @@ from nearcast.pipeline.store import Store
 
 MECHANISMS = ("hashing", "location", "keyword", "prefix", "spatial_first", "keyword_first")
 SPREADS = ("auto", "route", "everywhere")
-_CHOICES = {"mechanism": ("auto", *MECHANISMS), "spread": SPREADS, "space": ("lonlat", "plane")}
+_CHOICES = {
+    "mechanism": ("auto", *MECHANISMS),
+    "spread": SPREADS,
+    "space": ("lonlat", "plane"),
+    "word_weights": ("equal", "prepared"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +39,7 @@ class PipelineSettings:
     stop_words: str = field(default="", metadata={"help": "list of stop words dropped from texts; '' = none"})
     messages: str = field(default="", metadata={"help": "where raw messages are; '' for formats without a path"})
     messages_format: str = field(
-        default="parquet", metadata={"help": "parquet, json, csv, kafka, delta, or any format of Spark"}
+        default="parquet", metadata={"help": "parquet, json, csv, kafka, delta, topic, or any format of Spark"}
     )
     messages_options: dict[str, Any] = field(default_factory=dict, metadata={"help": "options of the reader of messages"})
     messages_schema: str = field(default="", metadata={"help": "schema of raw messages in DDL; needed by json, csv and kafka"})
@@ -42,7 +47,9 @@ class PipelineSettings:
         default_factory=dict, metadata={"help": "our name = theirs, for columns of messages that are called differently"}
     )
     subscriptions: str = field(default="", metadata={"help": "where the subscriptions are"})
-    subscriptions_format: str = field(default="parquet", metadata={"help": "format of the subscriptions"})
+    subscriptions_format: str = field(
+        default="parquet", metadata={"help": "format of the subscriptions; index: those of the index in force, to plan anew"}
+    )
     subscriptions_options: dict[str, Any] = field(
         default_factory=dict, metadata={"help": "options of the reader of subscriptions"}
     )
@@ -63,20 +70,53 @@ class PipelineSettings:
     )
     everywhere_bytes: int = field(default=8 << 30, metadata={"help": "largest index that is mapped on every host"})
     sink_format: str = field(
-        default="parquet", metadata={"help": "parquet, delta (both exactly once), or any format of Spark (at least once)"}
+        default="parquet",
+        metadata={"help": "parquet, delta, topic in files (exactly once); topic in Kafka, any format of Spark (at least once)"},
     )
     sink: str = field(
         default="", metadata={"help": "where deliveries go; '' = streams/<stream>/deliveries below the work folder"}
     )
     sink_options: dict[str, Any] = field(default_factory=dict, metadata={"help": "options of the writer of deliveries"})
+    changes: str = field(
+        default="", metadata={"help": "where changes of subscriptions come from: of ranked ones for rank; a topic for match"}
+    )
+    changes_format: str = field(default="parquet", metadata={"help": "format of the changes; match takes topic only"})
+    changes_options: dict[str, Any] = field(default_factory=dict, metadata={"help": "rank: options of the reader of changes"})
+    changes_schema: str = field(
+        default="", metadata={"help": "rank: schema of the changes in DDL; Parquet files that are there have one"}
+    )
+    window_messages: int = field(default=100_000, metadata={"help": "rank: messages are ranked among the last so many"})
+    window_seconds: float = field(default=0.0, metadata={"help": "rank: above 0, among those of so many seconds instead"})
+    max_distance: float = field(
+        default=0.0, metadata={"help": "rank: where nearness ends; 0 = half around the Earth; needed in the plane"}
+    )
+    word_weights: str = field(
+        default="equal", metadata={"help": "rank: equal, or prepared (rare words weigh more, by the counts of prepare)"}
+    )
+    snapshot_batches: int = field(
+        default=20, metadata={"help": "rank: shards are saved after so many batches; the log is replayed from there"}
+    )
+    kafka_jars: str = field(
+        default="", metadata={"help": "Spark's Kafka connector: a folder of jars, or group:artifact:version for Spark to fetch"}
+    )
     trigger: str = field(default="available_now", metadata={"help": "available_now, or an interval such as '5 seconds'"})
-    stream: str = field(default="match", metadata={"help": "name of the stream: its checkpoint and its pins"})
+    stream: str = field(
+        default="match", metadata={"help": "name of the stream: its checkpoint and its pins; rank calls its own 'rank'"}
+    )
 
     def __post_init__(self) -> None:
         for name, allowed in _CHOICES.items():
             if getattr(self, name) not in allowed:
                 raise PipelineError(f"{name} = {getattr(self, name)!r} is unknown; give one of {', '.join(allowed)}")
-        for name in ("shards", "history_rows", "plan_rows", "keep_versions", "max_deltas"):
+        for name in (
+            "shards",
+            "history_rows",
+            "plan_rows",
+            "keep_versions",
+            "max_deltas",
+            "window_messages",
+            "snapshot_batches",
+        ):
             if getattr(self, name) < 1:
                 raise PipelineError(f"{name} = {getattr(self, name)} is too small; give at least 1")
 
@@ -85,24 +125,47 @@ class PipelineSettings:
         return Store(self.work)
 
     @property
+    def session_settings(self) -> dict[str, Any]:
+        """What the Spark session is told; `spark` wins."""
+        return {**_connector(self.kafka_jars), **self.spark}
+
+    @property
     def analysis(self) -> Analysis:
         return Analysis(self.stem or None, self.stop_words or None)
 
 
-def read_pipeline_settings(file: Path | None, overrides: Mapping[str, Any]) -> PipelineSettings:
-    """The settings of a TOML file, with those given by hand on top."""
+def _connector(jars: str) -> dict[str, str]:
+    if not jars:
+        return {}
+    if jars.count(":") == 2 and "/" not in jars:
+        return {"spark.jars.packages": jars}
+    found = sorted(str(path) for path in Path(jars).glob("*.jar"))
+    if not found:
+        raise PipelineError(
+            f"kafka_jars = {jars!r} is no folder with jars; give one, or group:artifact:version such as "
+            "org.apache.spark:spark-sql-kafka-0-10_2.13:VERSION"
+        )
+    return {"spark.jars": ",".join(found)}
+
+
+def read_pipeline_settings(
+    file: Path | None, overrides: Mapping[str, Any], defaults: Mapping[str, Any] | None = None
+) -> PipelineSettings:
+    """The settings of a TOML file, with those given by hand on top; `defaults` are those of a verb of its own."""
     given: dict[str, Any] = {}
     if file is not None:
         try:
             given = tomllib.loads(file.read_text(encoding="utf-8"))
         except (OSError, tomllib.TOMLDecodeError) as error:
             raise PipelineError(f"the settings file {str(file)!r} cannot be read: {error}") from None
-    given = {**given, **overrides}
+    given = {**(defaults or {}), **given, **overrides}
     known = {setting.name: setting for setting in fields(PipelineSettings)}
     for name, value in given.items():
         if name not in known:
             raise PipelineError(f"there is no pipeline setting {name!r}; there are {', '.join(known)}")
         expected = type(getattr(PipelineSettings(), name))
-        if type(value) is not expected:
+        if expected is float and type(value) is int:
+            given[name] = float(value)
+        elif type(value) is not expected:
             raise PipelineError(f"{name} = {value!r} is of type {type(value).__name__}; expected {expected.__name__}")
     return PipelineSettings(**given)

@@ -1,4 +1,4 @@
-"""Where deliveries go: exactly once into Parquet and Delta; at least once, with an id to tell repeats, into other formats.
+"""Where deliveries go: exactly once into Parquet, Delta and topics of files; at least once, with an id, into other formats.
 
 Parquet: a batch is written aside and moved to `batch=<id>` in one step; a batch that is there already is not written again.
 Readers of the folder see whole batches only, whatever died in between.
@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from nearcast.pipeline.settings_table import PipelineSettings
 from nearcast.pipeline.store import Store
 from nearcast.pipeline.stream_area import StreamArea
+from nearcast.pipeline.topic_frames import TOPIC
+from nearcast.pipeline.topic_sink import FileTopicSink, KafkaTopicSink
+from nearcast.topics.topic import read_address
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -122,6 +125,11 @@ def sink_of(settings: PipelineSettings) -> Sink:
         )
     if settings.sink_format == "delta":
         return DeltaSink(settings.sink or settings.store.address(area.deliveries), settings.stream, settings.sink_options)
+    if settings.sink_format == TOPIC:
+        address = read_address(settings.sink)
+        if address.is_kafka:
+            return KafkaTopicSink(address, settings.stream, settings.sink_options)
+        return FileTopicSink(address, settings.stream)
     return NamedSink(settings.sink_format, settings.sink, settings.sink_options)
 
 

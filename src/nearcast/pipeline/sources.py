@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from nearcast.columns.schemas import SUBSCRIPTION_COLUMNS
 from nearcast.errors import PipelineError
+from nearcast.pipeline.changes import current_rows
 from nearcast.pipeline.cleaning import CORRUPT, RAW_COLUMNS
+from nearcast.pipeline.index_version import current_index
 from nearcast.pipeline.settings_table import PipelineSettings
+from nearcast.pipeline.topic_frames import TOPIC, read_topic_messages, with_connector
+from nearcast.topics.topic import read_address
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -21,8 +25,14 @@ def read_messages(session: SparkSession, settings: PipelineSettings, is_stream: 
     reader: Any = session.readStream if is_stream else session.read
     kind, schema = settings.messages_format, settings.messages_schema
     options = {str(name): str(value) for name, value in settings.messages_options.items()}
+    if kind == TOPIC:
+        found = read_topic_messages(reader, read_address(settings.messages), options, schema)
+        return _named(found, settings.columns)
     if kind == "kafka":
-        return _named(_kafka_values(reader.format("kafka").options(**options).load(), _needed(schema, kind)), settings.columns)
+        return _named(
+            _kafka_values(with_connector(reader.format("kafka").options(**options).load), _needed(schema, kind)),
+            settings.columns,
+        )
     if kind in _PARSED:
         options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT, **options}
         reader = reader.schema(f"{_needed(schema, kind)}, {CORRUPT} string")
@@ -37,6 +47,8 @@ def read_messages(session: SparkSession, settings: PipelineSettings, is_stream: 
 
 def read_subscriptions(session: SparkSession, settings: PipelineSettings) -> DataFrame:
     """Subscriptions with the columns engines know."""
+    if settings.subscriptions_format == "index":
+        return current_rows(session, settings, current_index(settings.store))
     if not settings.subscriptions:
         raise PipelineError("no subscriptions were named; give --set subscriptions=PATH")
     options = {str(name): str(value) for name, value in settings.subscriptions_options.items()}

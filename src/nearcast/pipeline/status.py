@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from nearcast.errors import PipelineError
 from nearcast.pipeline.index_version import IndexVersion, current_index
 from nearcast.pipeline.match_step import ShardWork
+from nearcast.pipeline.ranked.batch_log import RankedArea
+from nearcast.pipeline.ranked.layouts import Layout, stored_layouts
 from nearcast.pipeline.settings_table import PipelineSettings
 from nearcast.pipeline.shard_plan import open_plan
 from nearcast.pipeline.stream_area import StreamArea
@@ -32,7 +34,7 @@ class BatchFacts:
 class StreamStatus:
     """The version in force and the last batches; `work` adds up those that ran on the plan in force."""
 
-    version: IndexVersion
+    version: IndexVersion | Layout
     mechanism: str
     batches: list[BatchFacts]
     work: dict[int, ShardWork]
@@ -72,17 +74,20 @@ def read_batches(settings: PipelineSettings, last: int | None = None) -> list[Ba
 
 def stream_status(settings: PipelineSettings, last: int = 100) -> StreamStatus:
     """The state of the stream over its last batches."""
-    version = current_index(settings.store)
+    layouts = stored_layouts(settings.store, RankedArea(settings.stream))
+    version = layouts[-1] if layouts else current_index(settings.store)
     batches = read_batches(settings, last)
     if not batches:
         area = StreamArea(settings.stream)
         raise PipelineError(
             f"the stream {settings.stream!r} has no batches in {settings.store.address(area.batches)!r}; "
-            "run first: nearcast pipeline match"
+            "run first: nearcast pipeline match, or rank"
         )
+    plan = version.number if isinstance(version, Layout) else version.plan
     work: dict[int, ShardWork] = {}
     for batch in batches:
-        if batch.plan == version.plan:
+        if batch.plan == plan:
             for shard, done in batch.work.items():
                 work.setdefault(shard, ShardWork()).add(done)
-    return StreamStatus(version, open_plan(settings.store, version.plan).mechanism, batches, work)
+    mechanism = version.mechanism if isinstance(version, Layout) else open_plan(settings.store, plan).mechanism
+    return StreamStatus(version, mechanism, batches, work)

@@ -75,6 +75,10 @@ class Store:
     def exists(self, name: str) -> bool:
         return bool(self._files[0].get_file_info(self.path(name)).type != pafs.FileType.NotFound)
 
+    def size(self, name: str) -> int:
+        """Of a file, in bytes."""
+        return int(self._files[0].get_file_info(self.path(name)).size)
+
     def names(self, folder: str) -> list[str]:
         """What a folder holds, sorted, without files that are still being written; empty if there is no such folder."""
         selector = pafs.FileSelector(self.path(folder), allow_not_found=True)

@@ -45,3 +45,9 @@ def test_every_setting_is_in_the_reference_with_its_default() -> None:
     for setting in fields(PipelineSettings):
         default = {} if setting.default is MISSING else setting.default
         assert f"| `{setting.name}` | `{default!r}` | {setting.metadata['help']} |" in lines
+
+
+def test_a_verb_has_defaults_of_its_own_and_whole_numbers_are_numbers() -> None:
+    found = read_pipeline_settings(None, {"max_distance": 10}, {"stream": "rank", "shards": 3})
+    assert (found.stream, found.shards, found.max_distance) == ("rank", 3, 10.0)
+    assert read_pipeline_settings(None, {"shards": 2}, {"shards": 3}).shards == 2

@@ -1,0 +1,204 @@
+"""The shards that this process has alive, each after some batch; one that is not, or is elsewhere, is made again.
+
+A shard is after batch `b` of a history whose last mark it knows. If that is what a call expects, the call goes on from there.
+If the call was answered before (a task that runs again), the answer is given again. Else the shard is opened from its last
+snapshot and goes through the log: no list is evaluated anew.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TypeVar
+
+import pyarrow as pa
+
+from nearcast.pipeline.host_cache import host_folder
+from nearcast.pipeline.ranked.batch_log import RankedBatch, read_log
+from nearcast.pipeline.ranked.exchange import read_floors, read_told
+from nearcast.pipeline.ranked.fused_shard import FusedShard
+from nearcast.pipeline.ranked.homes import FUSED
+from nearcast.pipeline.ranked.layouts import RankedPlace
+from nearcast.pipeline.ranked.shard_engine import ShardEngine, Taken
+from nearcast.pipeline.ranked.split_shard import SplitShard
+
+ShardKey = tuple[str, str, int, int]
+Work = TypeVar("Work")
+_BEFORE_ALL = -1
+_KEPT_BATCHES = 2
+_MARK = "mark"
+
+
+@dataclass(slots=True)
+class LiveShard:
+    """A shard after batch `batch`; what it told for the next batch, and what it changed in the last one."""
+
+    engine: ShardEngine
+    batch: int
+    mark: str
+    told: dict[str, dict[int, pa.Table]] = field(default_factory=dict)
+    taken: Taken | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A batch for a shard: its number and mark, and the mark of the batch before ('' if there is none)."""
+
+    number: int
+    mark: str
+    mark_before: str
+
+
+class LiveShards:
+    """All of them, with a lock for each: two tries of one task must not work on the same shard."""
+
+    def __init__(self) -> None:
+        self._shards: dict[ShardKey, LiveShard] = {}
+        self._locks: dict[ShardKey, threading.Lock] = {}
+        self._batches: OrderedDict[str, RankedBatch] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def tell(self, place: RankedPlace, shard: int, step: Step) -> dict[int, pa.Table]:
+        """What a shard has to tell the others before they take a batch."""
+        with self._locked(place, shard) as key:
+            return self._told(key, place, shard, step)[step.mark]
+
+    def take(self, place: RankedPlace, shard: int, step: Step, told: Sequence[pa.Table]) -> Taken:
+        """Let a shard go through a batch."""
+        with self._locked(place, shard) as key:
+            # In a process that was not asked to tell, the shard has not heard of the batch yet.
+            self._told(key, place, shard, step)
+            live = self._shards[key]
+            if live.batch < step.number or live.taken is None:
+                batch = self._batch(place, step)
+                live.taken = self._careful(key, lambda: live.engine.take(step.number, batch, told))
+                live.batch, live.mark = step.number, step.mark
+            return live.taken
+
+    def _told(self, key: ShardKey, place: RankedPlace, shard: int, step: Step) -> dict[str, dict[int, pa.Table]]:
+        found = self._shards.get(key)
+        if found is None or step.mark not in found.told:
+            live = self._after(key, place, shard, step.number - 1, step.mark_before)
+            batch, floors = self._batch(place, step), read_floors(place.store, place.area.told(step.number - 1))
+            live.told = {step.mark: self._careful(key, lambda: live.engine.tell(step.number, batch, floors))}
+            found = live
+        return found.told
+
+    def snapshot(self, place: RankedPlace, shard: int, number: int, mark: str) -> ShardEngine:
+        """Save a shard as it is after batch `number`, unless that was done."""
+        with self._locked(place, shard) as key:
+            live = self._after(key, place, shard, number, mark)
+            save_snapshot(place, shard, live)
+            return live.engine
+
+    # --- where it stands ---------------------------------------------------------------------------------------------
+
+    def _locked(self, place: RankedPlace, shard: int) -> _Locked:
+        key: ShardKey = (place.store.identity, place.stream, place.layout.number, shard)
+        with self._lock:
+            lock = self._locks.setdefault(key, threading.Lock())
+            for other in [other for other in self._shards if other[:2] == key[:2] and other[2] < key[2]]:
+                # Of layouts that are over nobody asks any more.
+                del self._shards[other]
+        return _Locked(key, lock)
+
+    def _after(self, key: ShardKey, place: RankedPlace, shard: int, number: int, mark: str) -> LiveShard:
+        """The shard after batch `number`: as it is here, or made again."""
+        found = self._shards.get(key)
+        if found is None or (found.batch, found.mark) != (number, mark):
+            self._shards.pop(key, None)
+            self._shards[key] = found = self._made_again(place, shard, number)
+        return found
+
+    def _made_again(self, place: RankedPlace, shard: int, number: int) -> LiveShard:
+        live = last_snapshot(place, shard, number)
+        for missed in range(live.batch + 1, number + 1):
+            batch = read_log(place.store, place.area, missed)
+            live.engine.tell(missed, batch, read_floors(place.store, place.area.told(missed - 1)))
+            live.engine.take(missed, batch, read_told(place.store, place.area.told(missed), shard))
+            live.batch, live.mark = missed, batch.mark
+        return live
+
+    def _careful(self, key: ShardKey, work: Callable[[], Work]) -> Work:
+        """Work on a shard that is forgotten if the work fails: it may be half done."""
+        live = self._shards.pop(key)
+        done = work()
+        self._shards[key] = live
+        return done
+
+    def _batch(self, place: RankedPlace, step: Step) -> RankedBatch:
+        """A batch of the log, read once for all shards of this process."""
+        with self._lock:
+            if step.mark not in self._batches:
+                self._batches[step.mark] = read_log(place.store, place.area, step.number)
+                while len(self._batches) > _KEPT_BATCHES:
+                    self._batches.popitem(last=False)
+            return self._batches[step.mark]
+
+
+class _Locked:
+    def __init__(self, key: ShardKey, lock: threading.Lock) -> None:
+        self._key, self._lock = key, lock
+
+    def __enter__(self) -> ShardKey:
+        self._lock.acquire()
+        return self._key
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+def last_snapshot(place: RankedPlace, shard: int, number: int) -> LiveShard:
+    """A shard as it was last saved up to batch `number`, or without anything."""
+    folder = place.area.snapshots(place.layout.number)
+    saved = [int(name) for name in place.store.names(folder) if name.isdigit() and int(name) <= number]
+    for batch in reversed(saved):
+        if place.store.exists(place.area.snapshot(place.layout.number, batch, shard)):
+            with fetched_snapshot(place, shard, batch) as local:
+                return LiveShard(open_engine(place, shard, local), batch, (local / _MARK).read_text())
+    return LiveShard(new_engine(place, shard), _BEFORE_ALL, "")
+
+
+@contextmanager
+def fetched_snapshot(place: RankedPlace, shard: int, batch: int) -> Iterator[Path]:
+    """A snapshot on this host; what is opened there is mapped, so that the folder may go afterwards."""
+    parent = host_folder(place.shared_dir)
+    parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=".snapshot-", dir=parent) as fetched_to:
+        local = Path(fetched_to) / "shard"
+        place.store.fetch_folder(place.area.snapshot(place.layout.number, batch, shard), local)
+        yield local
+
+
+def save_snapshot(place: RankedPlace, shard: int, live: LiveShard) -> None:
+    """Save a shard, unless that was done."""
+    name = place.area.snapshot(place.layout.number, live.batch, shard)
+    if not place.store.exists(name):
+        with place.store.new_folder(name) as folder:
+            folder.mkdir()
+            live.engine.save(folder)
+            (folder / _MARK).write_text(live.mark)
+
+
+def new_engine(place: RankedPlace, shard: int) -> ShardEngine:
+    """A shard without anything."""
+    return _kind(place).new(shard, place.plan_copy(), place.rules.engine_settings(place.store))
+
+
+def moved_engine(place: RankedPlace, shard: int, folder: Path, subscriptions: Sequence[pa.Table]) -> ShardEngine:
+    """A shard of these subscriptions, of which not all live there, with the window of another one saved in a folder."""
+    return _kind(place).moved(shard, place.plan_copy(), place.rules.engine_settings(place.store), folder, subscriptions)
+
+
+def open_engine(place: RankedPlace, shard: int, folder: Path) -> ShardEngine:
+    """A shard that was saved in a folder."""
+    return _kind(place).open(shard, place.plan_copy(), place.rules.engine_settings(place.store), folder)
+
+
+def _kind(place: RankedPlace) -> type[FusedShard] | type[SplitShard]:
+    return FusedShard if place.layout.mechanism in FUSED else SplitShard
