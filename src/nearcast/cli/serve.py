@@ -19,6 +19,9 @@ def serve(
     ] = None,
     certificate: Annotated[Path | None, typer.Option(help="TLS certificate (PEM); without it, put a proxy in front.")] = None,
     private_key: Annotated[Path | None, typer.Option(help="Private key of the certificate (PEM).")] = None,
+    engine: Annotated[
+        str, typer.Option(help="embedded, or the topics of a pipeline: file:///FOLDER, kafka://HOST:PORT/PREFIX.")
+    ] = "embedded",
     log_format: Annotated[str, typer.Option(help="text or json.")] = "text",
 ) -> None:
     """Serve subscriptions, messages and inboxes over HTTP. Make a key first: nearcast key create NAME --role admin."""
@@ -32,4 +35,4 @@ def serve(
         raise NearcastError("--certificate and --private-key go together; give both or none")
     if log_format not in ("text", "json"):
         raise NearcastError(f"--log-format={log_format!r} is unknown; give text or json")
-    run_server(Serving(store, host, port, snapshots, certificate, private_key, log_format == "json"))
+    run_server(Serving(store, host, port, snapshots, certificate, private_key, log_format == "json", engine))

@@ -24,6 +24,8 @@ from nearcast.service.bulk import check_lines
 from nearcast.service.callers import Caller
 from nearcast.service.console.observing import Observer
 from nearcast.service.decoding import MESSAGES, MOVES, SUBSCRIPTIONS
+from nearcast.service.gateway import Gateway
+from nearcast.service.gateway_reading import DeliveryReader
 from nearcast.service.inbox_reading import EventPage, EventRow, NotInMemory
 from nearcast.service.inboxes import Inbox, Inboxes
 from nearcast.service.insight import Insight
@@ -81,10 +83,11 @@ class Broker:
     in threads of their own.
     """
 
-    def __init__(self, store: Store, folder: Path | None, limits: Limits) -> None:
-        """`folder` keeps snapshots of the matcher; None: every start builds it anew."""
+    def __init__(self, store: Store, folder: Path | None, limits: Limits, gateway: Gateway | None = None) -> None:
+        """`folder` keeps snapshots of the matcher; None: every start builds it anew. `gateway` leads to a pipeline."""
         self.store, self.limits, self.metrics = store, limits, Metrics()
-        self._writer = Writer(store, folder, limits, self._on_commit)
+        self._writer = Writer(store, folder, limits, self._on_commit, gateway)
+        self._deliveries = None if gateway is None else DeliveryReader(gateway, self._write)
         self._threads = ThreadPoolExecutor(_THREADS, "nearcast-reader")
         self._loop: asyncio.AbstractEventLoop
         self._inboxes: Inboxes
@@ -107,6 +110,8 @@ class Broker:
         self.metrics.watch("nearcast_open_inboxes", "Inboxes that somebody reads", lambda: self._inboxes.n_open)
         self.metrics.watch("nearcast_store_bytes", "Bytes of the store", lambda: self._n_store_bytes)
         self.metrics.watch("nearcast_sequence", "The newest cursor", lambda: self.latest)
+        if self._deliveries is not None:
+            self._deliveries.start()
         self.is_ready = True
 
     async def start_or_tell(self) -> None:
@@ -125,6 +130,8 @@ class Broker:
             return
         self.is_ready = False
         self._inboxes.close_all()
+        if self._deliveries is not None:
+            await self._deliveries.stop()
         await self.beside(self._writer.stop)
         self._threads.shutdown()
         self.store.close()
@@ -137,7 +144,7 @@ class Broker:
     @property
     def failure(self) -> str | None:
         """Why writing does not work at present; None: it does."""
-        return self._writer.failure
+        return self._writer.failure or (self._deliveries.failure if self._deliveries is not None else None)
 
     async def beside(self, work: Callable[[*Given], Result], *given: *Given) -> Result:
         """Run something that blocks in another thread."""

@@ -9,10 +9,19 @@ from typing import Any
 
 from nearcast.model.regions import Box
 from nearcast.service.engines import Engines
+from nearcast.service.gateway_engines import GatewayEngines
 from nearcast.service.limits import Limits
 from nearcast.service.loading import TOLD, start_moving, start_ranking
 from nearcast.service.moving_places import Moved, read_move
-from nearcast.service.operations import EndSubscription, Keep, Move, Operation, PauseSubscription, PutSubscriptions
+from nearcast.service.operations import (
+    EndSubscription,
+    Keep,
+    Move,
+    Operation,
+    PauseSubscription,
+    PutSubscriptions,
+    TakeDeliveries,
+)
 from nearcast.service.posting import Posted, message_out, place_box
 from nearcast.service.presences import Position
 from nearcast.service.problems import Problem, forbidden, not_found
@@ -91,6 +100,10 @@ class Changes:
                 answer = self._pause(operation)
             elif isinstance(operation, Move):
                 answer = self._move(operation)
+            elif isinstance(operation, TakeDeliveries):
+                assert isinstance(self._engines, GatewayEngines)
+                self._tell(self._engines.deliver(operation.pairs))
+                self._keep(operation.batch)
             elif isinstance(operation, Keep):
                 self._keep(operation.batch)
         except Problem as problem:

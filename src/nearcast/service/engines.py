@@ -201,6 +201,10 @@ class Engines:
         found = sorted(int(message) for message in self.moving.current(number))
         return [message for message in found if not self.audiences.hides(number, message)]
 
+    def matcher_with(self, number: int) -> Matcher:
+        """One that has a boolean subscription, to be asked about it."""
+        return self.matcher
+
     def stats(self) -> dict[str, dict[str, float | str]]:
         told: dict[str, dict[str, float | str]] = {"boolean": {**self.matcher.stats()}, "moving": {**self.moving.stats()}}
         return told | {f"ranked.{tenant}": {**ranker.stats()} for tenant, ranker in self.rankers.items()}

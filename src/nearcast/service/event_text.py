@@ -16,14 +16,15 @@ from nearcast.service.standing import moment, subscription_out
 from nearcast.service.wire import PlaceShape, PointShape
 from nearcast.storage.batch import SubscriptionRow
 from nearcast.storage.pages import ENDED, ENTERED, LEFT, MATCHED, RANKED_IN, RANKED_OUT
+from nearcast.topics import records
 
 TYPES = (
-    "io.nearcast.match",
+    records.MATCH,
     "io.nearcast.entered",
     "io.nearcast.left",
     "io.nearcast.topk.in",
     "io.nearcast.topk.out",
-    "io.nearcast.subscription.ended",
+    records.ENDED,
     "io.nearcast.dwelled",
 )
 """By the kinds of `storage.pages`."""

@@ -85,7 +85,7 @@ class Insight:
         if is_ranked:
             told = engines.rankers[row.tenant].explain(message, row.number)
         else:
-            told = (engines.matcher if row.kind == "boolean" else engines.moving).explain(message, row.number)
+            told = (engines.matcher_with(row.number) if row.kind == "boolean" else engines.moving).explain(message, row.number)
         return ExplainOut(told.matched, [in_plain_words(reason) for reason in told.reasons], [*told.path])
 
     def kept(self, tenant: str, id: str) -> tuple[int, Posted]:

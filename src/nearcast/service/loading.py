@@ -14,6 +14,7 @@ import msgspec
 from nearcast.engines.boolean import Matcher
 from nearcast.errors import NearcastError, StoredFormatError
 from nearcast.service.engines import Engines
+from nearcast.service.gateway_engines import GatewayEngines
 from nearcast.service.limits import Limits
 from nearcast.service.posting import Posted, message_out, place_box, words_of
 from nearcast.service.presences import COLLECTION
@@ -38,21 +39,25 @@ class _Expiry(msgspec.Struct):
 _read_expiry = msgspec.json.Decoder(_Expiry).decode
 
 
-def load_engines(store: Store, folder: Path | None, limits: Limits) -> Engines:
-    """Everything that was acknowledged, as the engines had it."""
+def load_engines(store: Store, folder: Path | None, limits: Limits, is_gateway: bool = False) -> Engines:
+    """Everything that was acknowledged, as the engines had it; those of a gateway do not match by themselves."""
     started = time.perf_counter()
-    since, matcher = _open_snapshot(store, folder)
 
     def middle_of(number: int) -> Point | None:
         rows = store.subscriptions_of([number])
         return standing_of(rows[0]).middle if rows else None
 
-    engines = Engines(matcher, limits.ranked_window, middle_of)
-    gone = store.gone_numbers(since) if since else []
-    if gone:
-        matcher.unsubscribe(gone)
-    for rows in _batched(store.changed_subscriptions(since, "boolean")):
-        engines.put([standing_of(row) for row in rows])
+    engines: Engines
+    if is_gateway:
+        engines = GatewayEngines(store, limits.ranked_window, middle_of)
+    else:
+        since, matcher = _open_snapshot(store, folder)
+        engines = Engines(matcher, limits.ranked_window, middle_of)
+        gone = store.gone_numbers(since) if since else []
+        if gone:
+            matcher.unsubscribe(gone)
+        for rows in _batched(store.changed_subscriptions(since, "boolean")):
+            engines.put([standing_of(row) for row in rows])
     for rows in _batched(store.changed_subscriptions(0, "moving")):
         if not engines.has_moving:
             # As of what was told last: who is inside a message that has expired since is still to be told that it leaves.
@@ -63,8 +68,8 @@ def load_engines(store: Store, folder: Path | None, limits: Limits) -> Engines:
         for tenant in {row.tenant for row in rows} - engines.rankers.keys():
             start_ranking(store, engines, tenant, limits)
         engines.put([standing_of(row) for row in rows])
-    stats = engines.matcher.stats()
-    log.info("engines loaded: %s boolean subscriptions in %.2f s", stats["subscriptions"], time.perf_counter() - started)
+    n_boolean = engines.stats()["boolean"]["subscriptions"]
+    log.info("engines loaded: %s boolean subscriptions in %.2f s", n_boolean, time.perf_counter() - started)
     return engines
 
 

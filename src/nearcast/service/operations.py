@@ -94,6 +94,22 @@ class Publish(Operation):
         return len(self.posted)
 
 
+FOR_PIPELINE = (PutSubscriptions, EndSubscription, PauseSubscription, Publish)
+"""What a gateway hands on."""
+
+
+@dataclass(slots=True, eq=False)
+class TakeDeliveries(Operation):
+    """What a pipeline found: (number of the subscription, sequence of the message). Answer: None. `batch` goes with it."""
+
+    pairs: Sequence[tuple[int, int]]
+    batch: Batch
+
+    @property
+    def n_lines(self) -> int:
+        return len(self.pairs)
+
+
 @dataclass(slots=True, eq=False)
 class Keep(Operation):
     """Small things that only go to the store. Answer: None."""

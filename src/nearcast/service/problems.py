@@ -36,5 +36,11 @@ def store_failed(message: str) -> Problem:
     return Problem(503, "store_failed", message, retry_after=5)
 
 
+def not_handed_over(message: str) -> Problem:
+    return Problem(
+        503, "pipeline_failed", f"{message}; it is kept here and will be handed over: send it again to know", retry_after=5
+    )
+
+
 def other_request(key: str | None) -> Problem:
     return Problem(409, "conflict", f"the idempotency key {key!r} was used for another request; use a new one for each")

@@ -16,11 +16,14 @@ from structlog.typing import Processor
 
 from nearcast.service.app import create_app
 from nearcast.service.broker import Broker
+from nearcast.service.gateway import Gateway
 from nearcast.service.limits import read_limits
 from nearcast.service.open_files import allow_many_files
 from nearcast.storage.store import open_store
+from nearcast.topics.topic import read_address
 
 log = logging.getLogger(__name__)
+EMBEDDED = "embedded"
 _KEEP_ALIVE_S = 75
 _STOP_S = 10
 _GARBAGE = (50_000, 20, 100)
@@ -36,6 +39,8 @@ class Serving(NamedTuple):
     certificate: Path | None
     private_key: Path | None
     has_json_log: bool
+    engine: str = EMBEDDED
+    """Or the address of a pipeline's topics."""
 
 
 class _Server(uvicorn.Server):
@@ -60,7 +65,8 @@ def run_server(given: Serving) -> None:
     folder = given.snapshots
     if folder is None and not given.store.startswith("postgres"):
         folder = Path(given.store + ".index")
-    broker = Broker(store, folder, read_limits())
+    gateway = None if given.engine == EMBEDDED else Gateway(read_address(given.engine), store)
+    broker = Broker(store, folder if gateway is None else None, read_limits(), gateway)
     app = create_app(broker)
     config = uvicorn.Config(
         app,

@@ -7,16 +7,18 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from nearcast.service.applying import Applier
 from nearcast.service.changing import Applied
 from nearcast.service.engines import Engines
+from nearcast.service.gateway import HANDED, Gateway
 from nearcast.service.limits import Limits
 from nearcast.service.loading import forget_snapshots, load_engines, save_snapshot
-from nearcast.service.operations import Operation
-from nearcast.service.problems import Problem, busy, store_failed
+from nearcast.service.operations import FOR_PIPELINE, Operation
+from nearcast.service.problems import Problem, busy, not_handed_over, store_failed
 from nearcast.storage.batch import Batch
 from nearcast.storage.errors import StoreError
 from nearcast.storage.retention import drop_old
@@ -44,8 +46,15 @@ class Writer:
     `on_commit` is called in this thread, once for each commit (or failed batch), in order.
     """
 
-    def __init__(self, store: Store, folder: Path | None, limits: Limits, on_commit: Callable[[Committed], None]) -> None:
-        self._store, self._folder, self._limits, self._on_commit = store, folder, limits, on_commit
+    def __init__(
+        self,
+        store: Store,
+        folder: Path | None,
+        limits: Limits,
+        on_commit: Callable[[Committed], None],
+        gateway: Gateway | None = None,
+    ) -> None:
+        self._store, self._folder, self._limits, self._on_commit, self._gateway = store, folder, limits, on_commit, gateway
         self._queue: queue.SimpleQueue[Operation | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="nearcast-writer", daemon=True)
         self._n_pending = self._n_pending_bytes = 0
@@ -93,7 +102,7 @@ class Writer:
     # --- the thread --------------------------------------------------------------------------------------------------
 
     def _load(self) -> None:
-        self.engines = load_engines(self._store, self._folder, self._limits)
+        self.engines = load_engines(self._store, self._folder, self._limits, self._gateway is not None)
         self._applier = Applier(self._store, self.engines, self._limits)
         self._is_stale = False
 
@@ -106,6 +115,7 @@ class Writer:
                 self._process(operations)
             self._keep_house()
         self._snapshot()
+        self._note_handed()
 
     def _gather(self) -> tuple[list[Operation], bool]:
         operations: list[Operation] = []
@@ -165,6 +175,8 @@ class Writer:
         if applied.is_empty:
             self._is_stale = False
         else:
+            if self._gateway is not None and self._gateway.handed is not None:
+                applied.batch.facts[HANDED] = str(self._gateway.handed)
             try:
                 self._store.write(applied.batch)
             except StoreError:
@@ -172,9 +184,26 @@ class Writer:
                 raise
             self._is_stale = False
             self._applier.committed(applied)
-        self.failure = None
+        before, self.failure = self.failure, None
         self._n_changes += len(applied.batch.subscriptions) + len(applied.batch.ended)
+        self._hand_over(applied, before)
         self._on_commit(Committed(applied.answers, applied, self._removed))
+
+    def _hand_over(self, applied: Applied, failure_before: str | None) -> None:
+        """Bring what is kept to the pipeline. If that fails, those who brought it are told; it is kept, and tried again."""
+        if self._gateway is None:
+            return
+        try:
+            self._gateway.hand_over(self._applier.sequence)
+        except Exception as error:  # whatever it is, the commit is done and must be told
+            if failure_before is None:
+                log.exception("nothing can be handed to the pipeline")
+            self.failure = str(error)
+            answers = [
+                (operation, not_handed_over(str(error)) if isinstance(operation, FOR_PIPELINE) else answer)
+                for operation, answer in applied.answers
+            ]
+            applied.answers[:] = answers
 
     def _fail(self, operations: list[Operation], error: StoreError) -> None:
         if self.failure is None:
@@ -192,8 +221,16 @@ class Writer:
                 drop_old(self._store, time.time(), self._limits.retention_s, self._limits.retention_bytes, self._tell_removed)
             except StoreError as error:
                 log.error("old messages could not be removed: %s", error)
+            if self._gateway is not None:
+                self._gateway.forget_before(time.time() - self._limits.retention_s)
         if now >= self._next_snapshot and self._n_changes >= _SNAPSHOT_CHANGES:
             self._snapshot()
+
+    def _note_handed(self) -> None:
+        """Without it the next start would hand over the last commit again; which does no harm."""
+        if self._gateway is not None and self._gateway.handed is not None:
+            with suppress(StoreError):
+                self._store.write(Batch(facts={HANDED: str(self._gateway.handed)}))
 
     def _tell_removed(self, sequence: int) -> None:
         self._removed = max(self._removed, sequence)

@@ -103,7 +103,7 @@ class Page:
     def of(cls, span: Span, time: float, texts: Sequence[bytes], tenants: Sequence[str], events: Events) -> Page:
         """A new page; `texts[i]` is the message of sequence `span.message_first + i`, of `tenants[i]`."""
         details = None
-        if not events.kind.any():
+        if not events.kind.any() and np.array_equal(events.message, events.sequence):
             # Plain form: lexsort by subscription, then sequence. Both fit one number, which sorts several times faster.
             key = np.sort((events.subscription << 32) | (events.sequence - span.first))
             subscription, offset = key >> 32, (key & 0xFFFFFFFF).astype(np.int32)
@@ -200,6 +200,13 @@ class Page:
             return [(sequence, sequence, MATCHED, 0.0, 0) for sequence in sequences]
         message, kind, score, rank = (array[start:end].tolist() for array in self._details)
         return list(zip(sequences, message, kind, score, rank, strict=True))
+
+    def pairs(self, first: int, end: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Subscription and message of all events whose message has a sequence from `first` on and before `end`."""
+        of = self._offset.astype(np.int64) + self.first if self._details is None else self._details.message
+        rows = np.flatnonzero((of >= first) & (of < end))
+        at = np.searchsorted(self._start, rows, side="right") - 1
+        return np.array(self.reached, np.int64)[at], of[rows]
 
     def reached_by(self, message: int) -> list[int]:
         """The subscriptions that have events of a message, by number."""

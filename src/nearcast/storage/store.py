@@ -173,6 +173,11 @@ class Store:
         )
         return [row[0] for row in self.database.rows(sql, (after, after))]
 
+    def listening_numbers(self, kind: str) -> BitMap:
+        """Of the living subscriptions of a kind that are not paused."""
+        sql = "SELECT number FROM subscriptions WHERE ended IS NULL AND paused = 0 AND kind = ?"
+        return BitMap([row[0] for row in self.database.rows(sql, (kind,))])
+
     def expired_subscriptions(self, now: float, limit: int) -> list[SubscriptionRow]:
         sql = f"SELECT {SUBSCRIPTION} FROM subscriptions WHERE ended IS NULL AND expires <= ? ORDER BY expires LIMIT ?"
         return [SubscriptionRow(*row) for row in self.database.rows(sql, (now, limit))]
@@ -200,6 +205,11 @@ class Store:
         """Pages that begin before a sequence, newest first."""
         sql = f"SELECT {_PAGE} FROM pages WHERE first < ? ORDER BY first DESC LIMIT ?"
         return [Page.read(*row) for row in self.database.rows(sql, (before, limit))]
+
+    def pages_from(self, sequence: int, limit: int) -> list[Page]:
+        """Pages that begin at a sequence or later, oldest first."""
+        sql = f"SELECT {_PAGE} FROM pages WHERE first >= ? ORDER BY first LIMIT ?"
+        return [Page.read(*row) for row in self.database.rows(sql, (sequence, limit))]
 
     def next_page_for(self, numbers: BitMap, after: int, up_to: int) -> Page | None:
         """The first page after a sequence that reaches one of the subscriptions; skips whole groups that do not."""

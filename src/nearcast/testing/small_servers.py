@@ -25,9 +25,10 @@ _READY_S = 120.0
 class SmallServer:
     """`url` and `key` (all roles, of the subscriber "ann") stay the same over restarts."""
 
-    def __init__(self, folder: Path, settings: Mapping[str, str], store: str | None = None) -> None:
+    def __init__(self, folder: Path, settings: Mapping[str, str], store: str | None = None, engine: str = "embedded") -> None:
         self.folder = folder
         self.store = store or str(folder / "store.db")
+        self.engine = engine
         self.port = 0
         self.key = self.make_key("ann", "admin", "publisher", "subscriber")
         self._settings = settings
@@ -57,6 +58,7 @@ class SmallServer:
         """On the port it had before, if it had one; returns when it is ready."""
         log_path = self.folder / "server.log"
         command = [sys.executable, "-m", "nearcast", "serve", "--store", self.store, "--port", str(self.port)]
+        command += ["--engine", self.engine]
         with log_path.open("wb") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ, **self._settings})
         deadline = time.monotonic() + _READY_S
@@ -100,9 +102,9 @@ class SmallServer:
 
 
 @contextmanager
-def small_server(folder: Path, store: str | None = None, **settings: str) -> Iterator[SmallServer]:
+def small_server(folder: Path, store: str | None = None, engine: str = "embedded", **settings: str) -> Iterator[SmallServer]:
     """A server that is ready; `store` is a file in the folder unless given; `settings` are variables of the environment."""
-    server = SmallServer(folder, settings, store)
+    server = SmallServer(folder, settings, store, engine)
     try:
         server.start()
         yield server
