@@ -8,6 +8,7 @@ import pytest
 
 from nearcast.bench import encode_kind, moving_prototype_kind, pipeline_kind, prototype_kind, silent_kind
 from nearcast.bench.kinds import KINDS
+from nearcast.bench.peers import PEERS
 from nearcast.bench.plan import DEFAULT_METRICS, SIZES, SUBJECTS, Plan, list_plans, parse_plan, read_plan
 from nearcast.bench.ranked_kind import method_of
 from nearcast.errors import PlanError
@@ -18,6 +19,7 @@ METHODS = {
     "encode": encode_kind.METHODS,
     "pipeline": pipeline_kind.METHODS,
     "moving_prototype": moving_prototype_kind.METHODS,
+    "peers": tuple(PEERS),
     "prototype": prototype_kind.METHODS,
     "silent": silent_kind.METHODS,
 }

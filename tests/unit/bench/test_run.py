@@ -106,6 +106,7 @@ OF_MOVES = (
     "growth_percent",
 )
 OF_SILENCE = ("ms_per_step", "traffic_per_step", "reports_per_step", "contacts_per_step")
+OF_PEERS = ("single_us_per_message", "singles_per_second")
 OF_RANKS = (
     "arrival_us",
     "expiry_us",
@@ -187,7 +188,7 @@ def test_a_match_run_keeps_every_chunk_of_every_pass(out: Path) -> None:
         assert record.counters["matches"].sum() == record.matches.sum()
         assert record.facts["n_subscriptions"] == record.value
         assert all(
-            (METRICS[name].of(record) is None) == (name in (*OF_MOVES, *OF_SILENCE, *OF_SERVICES, *OF_RANKS))
+            (METRICS[name].of(record) is None) == (name in (*OF_MOVES, *OF_SILENCE, *OF_SERVICES, *OF_PEERS, *OF_RANKS))
             for name in METRICS
         )
     assert np.array_equal(records[2].matches, records[3].matches)
