@@ -29,6 +29,9 @@ export function flyTo(bounds: [number, number, number, number]): void {
   view?.fitBounds(bounds, { padding: 80, maxZoom: 13, duration: 600 });
 }
 
+// A crowd so far out is outlines only: each fill would be a hundredth of a colour over the others.
+const FILLED_FROM = 6;
+
 function show(name: SourceName, data: FeatureCollection): void {
   shown[name] = data;
   view?.getSource<GeoJSONSource>(name)?.setData(data);
@@ -42,7 +45,8 @@ function showOutlines(name: Outline, data: FeatureCollection): void {
 /** What lies over the base map; a new style has none of it. */
 function drawOverlays(map: MapView): void {
   const palette = PALETTES[theme.value];
-  for (const name of SOURCES) map.addSource(name, { type: 'geojson', data: shown[name] ?? EMPTY, tolerance: 0.1 });
+  // Thousands of areas are drawn with fewer corners where nobody sees them.
+  for (const name of SOURCES) map.addSource(name, { type: 'geojson', data: shown[name] ?? EMPTY, tolerance: name === 'areas' ? 0.5 : 0.1 });
   for (const layer of overlays(palette)) map.addLayer(layer);
   for (const name of OUTLINES) map.getSource<GeoJSONSource>(name)?.setData(outlines[name]);
   showTiles(map);
@@ -83,6 +87,7 @@ function thinOut(map: MapView): void {
   if (!map.getLayer('areas')) return;
   const crowd = Math.min(1, Math.log10(Math.max(10, subscriptions.value.size) / 10) / 2.3);
   map.setPaintProperty('areas', 'fill-opacity', fillOf(crowd));
+  map.setLayerZoomRange('areas', crowd < 1 ? 0 : FILLED_FROM, 24);
   map.setPaintProperty('area-borders', 'line-opacity', borderOf(crowd));
 }
 
