@@ -31,6 +31,19 @@ export function letPick(view: MapView): void {
 
 export function letDrag(view: MapView): void {
   let lastTold = 0;
+  // One request after the other: two at once might arrive in the other order, and the last must count.
+  let next: { id: string; to: Position } | null = null;
+  let isTelling = false;
+  const tellServer = async () => {
+    if (isTelling) return;
+    isTelling = true;
+    while (next) {
+      const { id, to } = next;
+      next = null;
+      await attempt(() => api.move(id, to));
+    }
+    isTelling = false;
+  };
   const moved = (event: MapMouseEvent) => {
     const known = dragged.value === null ? undefined : subscriptions.value.get(dragged.value);
     if (!known?.region) return;
@@ -38,7 +51,8 @@ export function letDrag(view: MapView): void {
     noteMoves([{ subscription: known.id, region: movedTo(known.region, to) }]);
     if (event.type === 'mouseup' || performance.now() - lastTold > TELL_MS) {
       lastTold = performance.now();
-      void attempt(() => api.move(known.id, to));
+      next = { id: known.id, to };
+      void tellServer();
     }
   };
   view.on('mousedown', 'places', (event) => {
