@@ -1,5 +1,5 @@
 // Choosing a subscriber or a message by clicking it, and taking a moving subscriber elsewhere by dragging its middle.
-import type { Map as MapView, MapMouseEvent } from 'maplibre-gl';
+import type { Map as MapView } from 'maplibre-gl';
 import { api } from '../api';
 import { movedTo } from '../geometry';
 import { attempt, dragged, drawing, noteMoves, selected, subscriptions } from '../state';
@@ -44,12 +44,11 @@ export function letDrag(view: MapView): void {
     }
     isTelling = false;
   };
-  const moved = (event: MapMouseEvent) => {
+  const moved = (to: Position, isLast: boolean) => {
     const known = dragged.value === null ? undefined : subscriptions.value.get(dragged.value);
     if (!known?.region) return;
-    const to: Position = [event.lngLat.lng, event.lngLat.lat];
     noteMoves([{ subscription: known.id, region: movedTo(known.region, to) }]);
-    if (event.type === 'mouseup' || performance.now() - lastTold > TELL_MS) {
+    if (isLast || performance.now() - lastTold > TELL_MS) {
       lastTold = performance.now();
       next = { id: known.id, to };
       void tellServer();
@@ -61,10 +60,14 @@ export function letDrag(view: MapView): void {
     event.preventDefault();
     dragged.value = String(picked.id);
     selected.value = { kind: 'subscription', id: dragged.value };
+    // Wherever the pointer is by then: a panel may have come under it.
+    window.addEventListener('mouseup', dropped, { once: true });
   });
-  view.on('mousemove', moved);
-  view.on('mouseup', (event) => {
-    moved(event);
+  view.on('mousemove', (event) => moved([event.lngLat.lng, event.lngLat.lat], false));
+  const dropped = (event: MouseEvent) => {
+    const { left, top } = view.getCanvas().getBoundingClientRect();
+    const { lng, lat } = view.unproject([event.clientX - left, event.clientY - top]);
+    moved([lng, lat], true);
     dragged.value = null;
-  });
+  };
 }
