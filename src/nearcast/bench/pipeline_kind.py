@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
+from nearcast.bench.peers.peer import with_rarest
 from nearcast.bench.pipeline_sql import join_clever, join_plain
 from nearcast.bench.plan import Plan, Point, Series
 from nearcast.bench.record import Record
@@ -161,15 +161,7 @@ def _with_sql(
 
 
 def _with_rarest(scene: _Scene) -> pa.Table:
-    """Subscriptions with the column `rarest`: their keyword that the fewest messages of the history have."""
-    words = scene.history["keywords"].combine_chunks().flatten().to_numpy()
-    lists = scene.subscriptions["keywords"].combine_chunks()
-    members = lists.flatten().to_numpy()
-    frequency = np.bincount(words, minlength=int(members.max(initial=0)) + 1)
-    owner = np.asarray(pc.list_parent_indices(lists))
-    order = np.lexsort((members, frequency[members], owner))
-    rarest: NDArray[Any] = members[order][np.searchsorted(owner, np.arange(len(lists)))]
-    return scene.subscriptions.append_column("rarest", pa.array(rarest, pa.int32()))
+    return with_rarest(scene.subscriptions, scene.history)
 
 
 _METHODS: dict[str, Callable[[Any, _Scene, Mapping[str, Any], Path], tuple[Batch, dict[str, Any]]]] = {

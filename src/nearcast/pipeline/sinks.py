@@ -6,7 +6,7 @@ Readers of the folder see whole batches only, whatever died in between.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 DELIVERY_ID = "delivery_id"
+WithId = Callable[["DataFrame", int], "DataFrame"]
+"""Adds the column of ids to the rows of a batch."""
 
 
 class Sink(Protocol):
@@ -90,11 +92,12 @@ class DeltaSink:
 
 @dataclass(frozen=True, slots=True)
 class NamedSink:
-    """Any format of Spark, appended to; each row has a delivery id, the same whenever the pair is delivered."""
+    """Any format of Spark, appended to; each row has a delivery id, the same whenever it is written again."""
 
     format: str
     path: str
     options: Mapping[str, Any]
+    with_id: WithId
 
     @property
     def place(self) -> str:
@@ -105,7 +108,9 @@ class NamedSink:
 
     def write(self, deliveries: DataFrame, batch: int, staging: str) -> None:
         options = {str(name): str(value) for name, value in self.options.items()}
-        writer = with_delivery_id(deliveries, self.format).write.format(self.format).options(**options).mode("append")
+        named = self.with_id(deliveries, batch)
+        frame = _as_records(named) if self.format == "kafka" else named
+        writer = frame.write.format(self.format).options(**options).mode("append")
         if self.path:
             writer.save(self.path)
         else:
@@ -130,17 +135,20 @@ def sink_of(settings: PipelineSettings) -> Sink:
         if address.is_kafka:
             return KafkaTopicSink(address, settings.stream, settings.sink_options)
         return FileTopicSink(address, settings.stream)
-    return NamedSink(settings.sink_format, settings.sink, settings.sink_options)
+    return NamedSink(settings.sink_format, settings.sink, settings.sink_options, with_delivery_id)
 
 
-def with_delivery_id(deliveries: DataFrame, format: str) -> DataFrame:
-    """Deliveries with an id that follows from message and subscription alone; for Kafka as key and value."""
+def with_delivery_id(deliveries: DataFrame, batch: int) -> DataFrame:
+    """Deliveries with an id that follows from message and subscription alone."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    pair = F.struct("message_id", "subscription_id")
-    named = deliveries.withColumn(DELIVERY_ID, F.sha2(F.to_json(pair), 256))
-    if format != "kafka":
-        return named
+    return deliveries.withColumn(DELIVERY_ID, F.sha2(F.to_json(F.struct("message_id", "subscription_id")), 256))
+
+
+def _as_records(named: DataFrame) -> DataFrame:
+    """Rows as Kafka takes them: the id as key, everything as value."""
+    from pyspark.sql import functions as F  # noqa: N812
+
     return named.select(F.col(DELIVERY_ID).alias("key"), F.to_json(F.struct(*named.columns)).alias("value"))
 
 

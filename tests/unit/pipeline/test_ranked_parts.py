@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import nearcast as nc
+from nearcast.errors import PipelineError
 from nearcast.pipeline.ranked.batch_log import RankedArea, RankedBatch, write_log
 from nearcast.pipeline.ranked.calling import _processes, call_keeper
 from nearcast.pipeline.ranked.keeper import address_file
@@ -23,7 +24,9 @@ from nearcast.pipeline.ranked.prefixes import is_in_prefix, suffix_lengths
 from nearcast.pipeline.ranked.rules import RankingRules
 from nearcast.pipeline.ranked.sequencing import latest_changes, ordered_messages
 from nearcast.pipeline.ranked.shard_calls import IdKinds, TakeCall, TellCall
+from nearcast.pipeline.ranked.sinks import change_sink
 from nearcast.pipeline.ranked.word_homes import concerns, word_homes
+from nearcast.pipeline.settings_table import PipelineSettings
 from nearcast.pipeline.shard_tree import WordNode
 from nearcast.pipeline.store import Store
 from nearcast.testing.ranked_streams import StreamMaker, changes_of, rows_of
@@ -182,3 +185,8 @@ def test_a_saved_batch_is_the_first_that_was_written(tmp_path: Path) -> None:
     assert found.put.equals(first.put)
     assert found.messages.equals(first.messages)
     assert RankedBatch.from_bytes(second.to_bytes()).removed.equals(second.removed)
+
+
+def test_a_topic_is_refused_as_sink_of_changes() -> None:
+    with pytest.raises(PipelineError, match="changes of lists"):
+        change_sink(PipelineSettings(work="w", sink_format="topic", sink="file:///f"))
