@@ -103,7 +103,7 @@ soak-service: $(VENV)/.ready-dev ## the server: fifty kills on each store, fifty
 
 .PHONY: soak-bench
 soak-bench: $(VENV)/.ready-dev ## every bench plan at its smallest size
-	@$(BIN)/nearcast bench run --all --size tiny
+	@$(BIN)/nearcast bench run all --size tiny
 
 .PHONY: bench
 bench: $(VENV)/.ready-dev ## run bench plans: make bench PLAN=name SIZE=small

@@ -3,10 +3,10 @@
 A plan (`plans/<paper>/<figure>.toml`) says what varies, what is fixed, which indexes take part and what the paper claims.
 `run_plan` goes through its points: generate the workload once, then for each series build, warm up, measure, and check the
 answers against another index. What was measured is written as it is (`record`); numbers are functions over records
-(`metrics`), so a new metric needs no new run. `make_report` puts claim, table, plots and verdict on one page.
+(`metrics`), so a new metric needs no new run. `make_report` makes pages of them: claim, verdict, figures, table.
 
     run_plan("ap_tree/number_of_subscriptions", "tiny", "bench-results")
-    make_report("bench-results")        # bench-results/report.html
+    make_report("bench-results", "docs/experiments")
 
 A new kind of experiment is one function in `kinds`.
 """

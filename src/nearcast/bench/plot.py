@@ -1,4 +1,4 @@
-"""Results as figures: one PNG and one SVG per metric, series over what varies.
+"""Results as figures: an SVG per metric, series over what varies.
 
 Numbers on the x axis give lines (logarithmic where sizes grow by factors), names give groups of bars.
 """
@@ -14,7 +14,6 @@ from nearcast.bench.results import Results
 from nearcast.errors import EnvironmentProblem
 
 _SIZE_INCHES = (6.4, 4.0)
-_DPI = 130
 # Colours that stay apart in print and for colour-blind readers (Okabe and Ito).
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -30,20 +29,23 @@ _STYLE: Mapping[str, Any] = {
     "grid.linewidth": 0.6,
     "legend.frameon": False,
     "svg.hashsalt": "nearcast",
+    # Letters as letters: a tenth of the size, and they can be searched.
+    "svg.fonttype": "none",
 }
 
 
-def plot_results(results: Results, metrics: Sequence[str] | None = None) -> dict[str, Path]:
-    """Draw the metrics (those of the plan by default) beside the records; gives the SVG of each one that has values."""
+def plot_results(results: Results, folder: Path, metrics: Sequence[str]) -> dict[str, Path]:
+    """Draw metrics into a folder; gives the SVG of each one that has values."""
     figures = {}
-    for metric in metrics or results.plan.metrics:
+    for metric in metrics:
         curves = results.curves(metric)
         if any(value for values in curves.values() for value in values.values()):
-            figures[metric] = _draw(results, metric, curves)
+            figures[metric] = folder / f"{results.plan.name.replace('/', '-')}-{metric}.svg"
+            _draw(results, metric, curves, figures[metric])
     return figures
 
 
-def _draw(results: Results, metric: str, curves: Mapping[str, Mapping[int | float | str, float]]) -> Path:
+def _draw(results: Results, metric: str, curves: Mapping[str, Mapping[int | float | str, float]], path: Path) -> None:
     pyplot = _matplotlib()
     labels = results.labels()
     with pyplot.rc_context(dict(_STYLE)):
@@ -63,11 +65,8 @@ def _draw(results: Results, metric: str, curves: Mapping[str, Mapping[int | floa
         axes.set_ylabel(METRICS[metric].label)
         axes.set_title(f"{results.plan.paper}, {results.plan.figure} — size {results.size}", fontsize=10, loc="left")
         figure.legend(loc="outside lower center", ncols=min(4, len(curves)))
-        path = results.folder / f"{metric}.svg"
         figure.savefig(path, metadata={"Date": None})
-        figure.savefig(path.with_suffix(".png"), dpi=_DPI)
         pyplot.close(figure)
-    return path
 
 
 def _draw_lines(axes: Any, curves: Mapping[str, Mapping[Any, float]], labels: Mapping[Any, str]) -> None:

@@ -63,6 +63,7 @@ def write_record(folder: Path, record: Record) -> Path:
     # Numbered, because labels such as R^t and R^t++ leave the same letters.
     stem = f"{point['number']:02d}-{_slug(point['label'])}--{series['number']:02d}-{_slug(record.series)}"
     arrays: dict[str, Any] = {f"counter_{name}": counted for name, counted in record.counters.items()}
+    # The JSON comes last: who finds it finds the arrays.
     np.savez_compressed(
         folder / f"{stem}.npz",
         chunk_seconds=record.chunk_seconds,

@@ -29,9 +29,9 @@ def list_all() -> None:
 
 @app.command()
 def run(
-    plans: Annotated[list[str] | None, typer.Argument(help="Plans by name, or files that end in .toml.")] = None,
-    all_plans: Annotated[bool, typer.Option("--all", help="Run every plan.")] = False,
+    plans: Annotated[list[str], typer.Argument(help="Plans by name, files that end in .toml, or: all.")],
     size: Annotated[str, typer.Option(help="tiny (seconds), small (minutes) or paper (hours, tens of GB).")] = "tiny",
+    resume: Annotated[bool, typer.Option("--resume", help="Go on after what was measured at this commit.")] = False,
     out: _Out = Path("bench-results"),
 ) -> None:
     """Run plans; answers are checked, raw records are kept."""
@@ -39,35 +39,47 @@ def run(
     from nearcast.bench.results import read_results
     from nearcast.bench.run import run_plan
     from nearcast.cli.console import progress_bar, results
-    from nearcast.errors import PlanError
+    from nearcast.errors import NearcastError, PlanError
 
     if size not in SIZES:
         raise PlanError(f"--size {size!r} is unknown; expected {', '.join(SIZES)}")
-    if bool(plans) == all_plans:
-        raise PlanError("give the names of plans, or --all; nearcast bench list shows them")
-    for name in plans or list_plans():
+    names = list_plans() if plans == ["all"] else plans
+    failed: dict[str, str] = {}
+    for name in names:
         with progress_bar() as progress:
             task = progress.add_task(name, total=None)
 
             def show_step(step: int, n_steps: int, what: str, name: str = name, task: TaskID = task) -> None:
                 progress.update(task, completed=step, total=n_steps, description=f"{name} {what}")
 
-            folder = run_plan(name, size, out, show_step)
+            try:
+                folder = run_plan(name, size, out, show_step, resume=resume)
+            except NearcastError as error:
+                # One that cannot run must not cost the others hours.
+                if len(names) == 1:
+                    raise
+                failed[name] = str(error)
+                continue
         _show(read_results(folder))
-    results().print(f"nearcast bench report --out {out} makes a page of them", style="dim")
+    results().print(f"nearcast bench report --out {out} makes pages of them", style="dim")
+    if failed:
+        raise PlanError("these did not run: " + "; ".join(f"{name}: {reason}" for name, reason in failed.items()))
 
 
 @app.command()
-def report(out: _Out = Path("bench-results")) -> None:
-    """Make one page of all results: claims, verdicts, tables, plots."""
+def report(
+    out: _Out = Path("bench-results"),
+    to: Annotated[Path, typer.Option(help="Folder of the pages.")] = Path("docs/experiments"),
+) -> None:
+    """Make pages of all results, one for each paper: claims, verdicts, figures, tables."""
     from nearcast.bench.report import make_report
 
-    typer.echo(str(make_report(out)))
+    typer.echo(str(make_report(out, to)))
 
 
 def _show(found: Results) -> None:
+    from nearcast.bench.markdown import written
     from nearcast.bench.metrics import METRICS
-    from nearcast.bench.report import written
     from nearcast.cli.console import results, table_of
 
     metrics = [name for name in found.plan.metrics if found.curves(name)]

@@ -31,10 +31,11 @@ def _console(to_errors: bool) -> Console:
 
 def progress_bar() -> Progress:
     """A bar on standard error; nothing at all where nobody watches."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     console = remarks()
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    times = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), *times)
     return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from nearcast.bench import encode_kind, list_plans, make_report, match_kind, measuring, moving_kind, run_plan, silent_kind
+from nearcast.bench import encode_kind, list_plans, match_kind, measuring, moving_kind, run_plan, silent_kind
 from nearcast.bench.machine import cached_kernels, commit, cpu_model, n_cached_kernels
 from nearcast.bench.metrics import METRICS
 from nearcast.bench.plan import read_plan
@@ -318,19 +319,46 @@ def test_encoding_gives_the_same_ids_with_both_methods(out: Path) -> None:
     assert METRICS["candidates_per_message"].of(records[0]) is None
 
 
-def test_the_report_is_one_page_with_claim_table_plots_and_verdict(out: Path) -> None:
-    page = make_report(out).read_text(encoding="utf-8")
-    for part in ("Spatial &amp; textual.", "Nobody &lt;b&gt;2020&lt;/b&gt;", "reproduced", "µs per message", "two-tiny"):
-        assert part in page
-    assert page.count("data:image/svg+xml;base64,") == 2 + 1 + 8 + 4
-    assert "http" not in page.replace("http://www.w3.org", "")
-    for name in ("us_per_message", "candidates_per_message"):
-        assert (out / "two" / "tiny" / f"{name}.png").stat().st_size > 5_000
-
-
-def test_only_metrics_with_values_are_drawn(out: Path) -> None:
+def test_only_metrics_with_values_are_drawn(out: Path, tmp_path: Path) -> None:
     words = read_results(out / "words" / "tiny")
-    assert list(plot_results(words, ["candidates_per_message", "us_per_message"])) == ["us_per_message"]
+    assert list(plot_results(words, tmp_path, ["candidates_per_message", "us_per_message"])) == ["us_per_message"]
+
+
+class PulledPlugError(Exception):
+    pass
+
+
+def test_an_interrupted_run_goes_on_after_its_last_whole_point(
+    plans: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = str(plans / "two.toml")
+
+    def steps_of(stop_at: int, resume: bool) -> list[str]:
+        seen: list[str] = []
+
+        def note(step: int, n_steps: int, what: str) -> None:
+            seen.append(what)
+            if step == stop_at:
+                raise PulledPlugError
+
+        with contextlib.suppress(PulledPlugError):
+            run_plan(plan, "tiny", tmp_path, note, resume=resume)
+        return seen
+
+    first = steps_of(5, resume=True)
+    assert [what.partition(":")[0] for what in first] == ["100"] * 4 + ["1,000"] * 2
+    assert list(find_results(tmp_path)) == []
+    kept = read_records(tmp_path / "two" / ".tiny.new")
+    assert [what.partition(":")[0] for what in steps_of(99, resume=True)] == ["1,000"] * 4 + ["done"]
+    records = read_records(tmp_path / "two" / "tiny")
+    assert [(record.value, record.series) for record in records[:2]] == [(record.value, record.series) for record in kept]
+    assert all(np.array_equal(old.chunk_seconds, new.chunk_seconds) for old, new in zip(kept, records, strict=False))
+    assert len(records) == 4
+    # What is whole is not measured again, unless somebody wants it or the source is another.
+    assert steps_of(99, resume=True) == []
+    assert len(steps_of(99, resume=False)) == 9
+    monkeypatch.setattr("nearcast.bench.run.commit", lambda: "another")
+    assert len(steps_of(99, resume=True)) == 9
 
 
 def test_progress_counts_up_to_its_total(plans: Path, tmp_path: Path) -> None:
@@ -403,8 +431,6 @@ def test_an_unknown_method_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(PlanError, match="holds no results"):
-        make_report(tmp_path)
     with pytest.raises(PlanError, match="holds no results"):
         read_results(tmp_path)
 

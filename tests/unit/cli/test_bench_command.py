@@ -42,20 +42,26 @@ def test_a_plan_runs_and_is_reported(plan: str, tmp_path: Path) -> None:
     assert "Vocabulary.encode" in told
     assert "A Python dict takes about 2 µs." in told
     assert (tmp_path / "words" / "tiny" / "plan.toml").is_file()
-    assert run("report", "--out", str(tmp_path)).strip() == str(tmp_path / "report.html")
-    assert "Words to keyword ids" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    pages = tmp_path / "pages"
+    assert run("report", "--out", str(tmp_path), "--to", str(pages)).strip() == str(pages / "README.md")
+    assert "Words to keyword ids" in (pages / "own.md").read_text(encoding="utf-8")
 
 
 def test_all_runs_every_plan(plan: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nearcast.bench.plan.list_plans", lambda: [plan])
-    assert "words (tiny)" in run("run", "--all", "--out", str(tmp_path))
+    assert "words (tiny)" in run("run", "all", "--out", str(tmp_path))
+
+
+def test_a_plan_that_cannot_run_does_not_keep_others_from_it(plan: str, tmp_path: Path) -> None:
+    told = run("run", "nope", plan, "--out", str(tmp_path), expected=2)
+    assert "words (tiny)" in told
+    assert "these did not run: nope: there is no plan" in told
 
 
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (("run",), "give the names of plans, or --all"),
-        (("run", "nearcast/encoding", "--all"), "give the names of plans, or --all"),
+        (("run",), "Missing argument"),
         (("run", "nope"), "there is no plan 'nope'"),
         (("run", "nearcast/encoding", "--size", "huge"), "--size 'huge' is unknown"),
         (("report", "--out", "/no/such/folder"), "holds no results"),
