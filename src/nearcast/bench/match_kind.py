@@ -107,6 +107,7 @@ class _Built:
             "insert_seconds": self.insert_seconds,
             "n_inserted": scene.subscriptions.num_rows - scene.n_built,
             "bytes": stats["bytes"],
+            "table_bytes": scene.subscriptions.nbytes,
             "stats": stats,
             "table_seconds": float(np.concatenate(self._table_seconds).min(axis=0).sum()),
             "call_seconds": float(time_passes(one, self.matcher.match_table, 1).min()),

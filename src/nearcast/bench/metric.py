@@ -11,13 +11,14 @@ from nearcast.bench.record import Record
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """`of(record)` is None where the record does not hold what it takes."""
+    """`of(record)` is None where the record does not hold what it takes; `floor` names the metric nobody can be below."""
 
     name: str
     label: str
     description: str
     better: Literal["lower", "higher", "neither"]
     of: Callable[[Record], float | None]
+    floor: str = ""
 
 
 def stat(record: Record, name: str) -> float | None:

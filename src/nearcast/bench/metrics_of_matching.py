@@ -71,6 +71,11 @@ def bytes_per_subscription(record: Record) -> float | None:
     return n_bytes / n if n_bytes is not None and n else None
 
 
+def table_bytes_per_subscription(record: Record) -> float | None:
+    n_bytes, n = record.number("table_bytes"), record.number("n_subscriptions")
+    return n_bytes / n if n_bytes is not None and n else None
+
+
 def copies(record: Record) -> float | None:
     return stat(record, "copies")
 
@@ -104,7 +109,21 @@ MATCHING = (
     Metric("matches_per_message", "matches per message", "size of the answer", "neither", matches_per_message),
     Metric("build_seconds", "build, s", "filing all subscriptions from a table", "lower", build_seconds),
     Metric("insert_us", "µs per insertion", "of what was not built first, rebuilding included", "lower", insert_us),
-    Metric("bytes_per_subscription", "bytes per subscription", "everything the engine holds", "lower", bytes_per_subscription),
+    Metric(
+        "bytes_per_subscription",
+        "bytes per subscription",
+        "everything the engine holds",
+        "lower",
+        bytes_per_subscription,
+        floor="table_bytes_per_subscription",
+    ),
+    Metric(
+        "table_bytes_per_subscription",
+        "bytes per subscription in its table",
+        "id, region and keywords as plain columns: what has to be held whatever the index",
+        "neither",
+        table_bytes_per_subscription,
+    ),
     Metric("copies", "copies per subscription", "how often a subscription is filed", "lower", copies),
     Metric(
         "table_us_per_message",

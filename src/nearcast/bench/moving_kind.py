@@ -173,6 +173,7 @@ class Living:
             "n_living_messages": stats["messages"],
             "build_seconds": self._build_seconds,
             "bytes": stats["bytes"],
+            "table_bytes": self._journey.subscriptions.nbytes,
             "stats": stats,
             **self._facts,
         }

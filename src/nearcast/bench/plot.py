@@ -5,6 +5,7 @@ Numbers on the x axis give lines (logarithmic where sizes grow by factors), name
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from nearcast.bench.results import Results
 from nearcast.errors import EnvironmentProblem
 
 _SIZE_INCHES = (6.4, 4.0)
+_TITLE_WIDTH = 78
 # Colours that stay apart in print and for colour-blind readers (Okabe and Ito).
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -50,11 +52,10 @@ def _draw(results: Results, metric: str, curves: Mapping[str, Mapping[int | floa
     labels = results.labels()
     with pyplot.rc_context(dict(_STYLE)):
         figure, axes = pyplot.subplots(figsize=_SIZE_INCHES, layout="constrained")
-        if all(isinstance(x, int | float) for x in labels) and len(labels) > 1:
-            _draw_lines(axes, curves, labels)
-        else:
-            _draw_bars(axes, curves, labels)
+        drawn = _draw_lines if all(isinstance(x, int | float) for x in labels) and len(labels) > 1 else _draw_bars
+        drawn(axes, curves, labels)
         values = [value for series in curves.values() for value in series.values()]
+        values += _draw_floor(axes, results, METRICS[metric].floor)
         if min(values) > 0 and max(values) / min(values) > _LOG_Y:
             axes.set_yscale("log")
             axes.set_ylim(bottom=min(values) / 2)
@@ -63,7 +64,8 @@ def _draw(results: Results, metric: str, curves: Mapping[str, Mapping[int | floa
             axes.set_ylim(0, 1.12 * max(values))
         axes.set_xlabel(results.plan.vary_label)
         axes.set_ylabel(METRICS[metric].label)
-        axes.set_title(f"{results.plan.paper}, {results.plan.figure} — size {results.size}", fontsize=10, loc="left")
+        title = f"{results.plan.paper}, {results.plan.figure} — size {results.size}"
+        axes.set_title(textwrap.fill(title, _TITLE_WIDTH), fontsize=10, loc="left")
         figure.legend(loc="outside lower center", ncols=min(4, len(curves)))
         figure.savefig(path, metadata={"Date": None})
         pyplot.close(figure)
@@ -88,6 +90,17 @@ def _draw_bars(axes: Any, curves: Mapping[str, Mapping[Any, float]], labels: Map
         axes.bar(at, list(series.values()), width * 0.94, label=name, color=_COLOURS[number % len(_COLOURS)])
     axes.set_xticks(list(places.values()), list(labels.values()))
     axes.grid(visible=False, axis="x")
+
+
+def _draw_floor(axes: Any, results: Results, metric: str) -> list[float]:
+    """A dashed line at what nobody can be below, where it was taken down; gives its values."""
+    series = results.curves(metric) if metric else {}
+    if not series:
+        return []
+    floor = next(iter(series.values()))
+    places = list(floor) if all(isinstance(x, int | float) for x in floor) and len(floor) > 1 else list(range(len(floor)))
+    axes.plot(places, list(floor.values()), label=METRICS[metric].label, color="#888888", linestyle="--", linewidth=1.4)
+    return list(floor.values())
 
 
 def _write_plainly(axis: Any) -> None:

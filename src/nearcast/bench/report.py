@@ -80,8 +80,8 @@ def _section(results: Results, figures: Path) -> str:
     if judged:
         parts.append(table(["expected", "verdict", "measured"], judged))
     parts += [f"{plain(text)}\n" for text in (plan.why, *(f"{reason}." for reason in results.left_out)) if text]
-    # What is judged is drawn; the table has the rest.
-    drawn = dict.fromkeys((plan.metrics[0], *(expected.metric for expected in plan.expect)))
+    # What comes first in the plan and what is judged is drawn; the table has the rest.
+    drawn = dict.fromkeys((*plan.metrics[:2], *(expected.metric for expected in plan.expect)))
     for metric, path in plot_results(results, figures, list(drawn)).items():
         parts.append(f"![{METRICS[metric].label}]({FIGURES}/{path.name})\n")
     parts += [
