@@ -83,8 +83,8 @@ test-nojit: $(VENV)/.ready-dev ## kernels and indexes interpreted, with coverage
 
 .PHONY: test-bounds
 test-bounds: $(VENV)/.ready-dev ## kernels and indexes compiled with bounds checks
-	@NUMBA_BOUNDSCHECK=1 $(BIN)/nearcast warm
-	@NUMBA_BOUNDSCHECK=1 $(IN_MEMORY) $(PYTEST) $(if $(T),$(T),tests/unit/kernels tests/unit/columns tests/unit/indexes tests/unit/engines tests/conformance)
+	@NUMBA_OPT=1 NUMBA_BOUNDSCHECK=1 $(BIN)/nearcast warm
+	@NUMBA_OPT=1 NUMBA_BOUNDSCHECK=1 $(IN_MEMORY) $(PYTEST) $(if $(T),$(T),tests/unit/kernels tests/unit/columns tests/unit/indexes tests/unit/engines tests/conformance)
 
 .PHONY: soak
 soak: soak-conformance soak-pipeline soak-service soak-bench ## the large counts: thousands of random worlds, every bench plan (long)

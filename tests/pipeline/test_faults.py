@@ -30,7 +30,7 @@ from nearcast.pipeline.stream_area import StreamArea
 from nearcast.testing.budget import current_budget
 from nearcast.testing.small_pipelines import make_messages, make_subscriptions, plan_for, publish_here
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("kills"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 N_KILLS = 20 if current_budget().is_soak else 2
 N_FILES = 5 * N_KILLS

@@ -12,9 +12,14 @@ from llvmlite import binding
 
 from nearcast.kernels import simd, simd_plain
 from nearcast.kernels.compile import kernel
+from nearcast.testing.budget import current_budget
 
 AVX2 = "+sse4.2,+avx,+avx2,+bmi,+popcnt,+fma"
-LEVELS = [("avx2", AVX2), ("plain", "+sse2")]
+# All tests of the run with bounds checks are at the plain level; here it is checked on its own only when there is time.
+LEVELS = [
+    ("avx2", AVX2),
+    pytest.param("plain", "+sse2", marks=pytest.mark.skipif(not current_budget().is_soak, reason="test-bounds")),
+]
 
 
 @kernel

@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 PROGRAM = """
 import hashlib, warnings
 warnings.simplefilter("error")
@@ -49,5 +51,6 @@ def run(disable_jit: str) -> str:
     return done.stdout
 
 
+@pytest.mark.skipif(bool(os.environ.get("NUMBA_DISABLE_JIT")), reason="it runs both ways itself, in the compiled run")
 def test_compiled_and_interpreted_kernels_write_the_same_tables() -> None:
     assert run("0") == run("1")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 from importlib import resources
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from nearcast.model.analysis import Analysis
 from nearcast.model.interest import parse_interest
@@ -58,6 +60,7 @@ def test_subscriptions_can_be_read_by_people_and_by_engines() -> None:
     assert any(" NOT " in interest for interest in interests)
 
 
+@pytest.mark.skipif(bool(os.environ.get("NUMBA_DISABLE_JIT")), reason="no kernel takes part")
 def test_a_run_of_the_sample_gives_thousands_of_deliveries() -> None:
     messages = sample_messages()
     x, y = messages["x"].to_numpy(), messages["y"].to_numpy()

@@ -12,6 +12,7 @@ import pytest
 
 import nearcast as nc
 from nearcast.errors import IndexParameterError
+from nearcast.testing.budget import current_budget
 from nearcast.testing.ranked_worlds import run_ranked_worlds
 
 # Limits of which small worlds are beyond: from so few on there are classes, cells, parts, and everything is filed anew.
@@ -93,8 +94,9 @@ def test_longer_subscriptions_than_a_record_has_room_for(space: str) -> None:
 
 
 def test_a_burst_of_equal_messages_keeps_the_newest() -> None:
+    n_subscriptions = 20 if current_budget().many > 1000 else 8
     ranker = nc.Ranker(nc.CountWindow(300), "impact_grid", space="plane", max_distance=10.0)
-    ranker.subscribe([nc.RankedSubscription(n, ["storm"], (float(n), 0.0), k=3) for n in range(20)])
+    ranker.subscribe([nc.RankedSubscription(n, ["storm"], (float(n), 0.0), k=3) for n in range(n_subscriptions)])
     ranker.publish([nc.Message(n, keywords=["storm"], location=(1.0, 0.0)) for n in range(500)])
     assert [id for id, _ in ranker.top(7)] == [499, 498, 497]
 
