@@ -6,6 +6,8 @@ One module per system: how it is set up, the best way we know to ask it, and why
 from __future__ import annotations
 
 from nearcast.bench.peers.duck import DuckCells, DuckRarest
+from nearcast.bench.peers.lucene import LuceneMonitor
+from nearcast.bench.peers.opensearch import OpenSearch
 from nearcast.bench.peers.ours import Ours
 from nearcast.bench.peers.peer import Peer
 from nearcast.bench.peers.plain_python import PlainPython
@@ -21,6 +23,8 @@ PEERS: dict[str, type[Peer]] = {
     "duckdb_rarest": DuckRarest,
     "duckdb_cells": DuckCells,
     "sedonadb": Sedona,
+    "lucene_monitor": LuceneMonitor,
+    "opensearch": OpenSearch,
     "shapely_tree": ShapelyTree,
     "plain_python": PlainPython,
 }
