@@ -33,6 +33,11 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "trie_quadtree": [{}, {"leaf_size": 1, "keyword_order": "rare_first"}, {"leaf_size": 2, "storage": "mx_cif"}],
     "frequency_grid": [{}, {"probe_cost": 0.0, "memory": "small"}, {"probe_cost": 0.0, "max_level": 13}],
     "keyword_first_quadtree": [{}, {"smallest_tree": 1, "update_cost": 0.001}, {"max_depth": 15, "smallest_tree": 2}],
+    "frequency_pyramid": [
+        {},
+        {"list_size": 1, "node_size": 1, "max_depth": 4, "cleaned": 1},
+        {"list_size": 2, "node_size": 2, "max_depth": 15, "is_sharing": False, "cleaned": 0},
+    ],
     "adaptive_tree": [
         {},
         {"leaf_size": 2, "fanout": 4, "least_change": 0.0, "is_noise_corrected": False},

@@ -29,6 +29,7 @@ BOOLEAN_INDEXES = {
     "trie_quadtree": "TrieQuadtree",
     "frequency_grid": "FrequencyGrid",
     "adaptive_tree": "AdaptiveTree",
+    "frequency_pyramid": "FrequencyPyramid",
 }
 MOVING_INDEXES = {
     "moving_scan": "MovingScan",

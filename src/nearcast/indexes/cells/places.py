@@ -41,15 +41,25 @@ def places_of_clauses(
     clauses: ClauseArrays, slots: NDArray[np.int32], owner: NDArray[np.int32], n_owners: int, max_depth: int, is_guessing: bool
 ) -> PlaceArrays:
     """Take clauses for messages: who asks about a place sends from there. Without `is_guessing` only the region is taken."""
-    boxes = [clauses.x0[slots], clauses.y0[slots], clauses.x1[slots], clauses.y1[slots]]
-    is_bounded = np.all([np.abs(side) < _LARGEST for side in boxes], axis=0)
-    x0, y0, x1, y1 = (side[is_bounded] for side in boxes)
+    is_bounded, (x0, y0, x1, y1) = _bounded_boxes(clauses, slots)
     frame = _frame([x0, y0, x1, y1], max_depth)
     if not is_guessing:
         x0, y0, x1, y1 = (side[:0] for side in (x0, y0, x1, y1))
     place = _placed(frame, x0 * 0.5 + x1 * 0.5, y0 * 0.5 + y1 * 0.5, max_depth)
     own = owner[is_bounded][: len(place)].astype(np.int64)
     return _sorted(frame, place, own, place, n_owners, [max_depth, 0, 0])
+
+
+def frame_of_clauses(clauses: ClauseArrays, slots: NDArray[np.int32], max_depth: int) -> NDArray[np.float64]:
+    """The region of the clauses that have bounds, for grids of up to 2^max_depth columns: low, high and scale of both axes."""
+    return _frame(_bounded_boxes(clauses, slots)[1], max_depth)
+
+
+def _bounded_boxes(clauses: ClauseArrays, slots: NDArray[np.int32]) -> tuple[NDArray[np.bool_], list[NDArray[np.float64]]]:
+    """Which clauses have bounds, and the sides of those."""
+    boxes = [clauses.x0[slots], clauses.y0[slots], clauses.x1[slots], clauses.y1[slots]]
+    is_bounded = np.all([np.abs(side) < _LARGEST for side in boxes], axis=0)
+    return is_bounded, [side[is_bounded] for side in boxes]
 
 
 def _frame(sides: list[NDArray[np.float64]], max_depth: int) -> NDArray[np.float64]:

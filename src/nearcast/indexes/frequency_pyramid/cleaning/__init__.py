@@ -1,0 +1,1 @@
+"""How dead clauses leave: lazily, some lists at each change."""

@@ -1,0 +1,1 @@
+"""Where a clause goes: a list, else a trie, else further down."""

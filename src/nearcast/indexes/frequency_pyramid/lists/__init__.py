@@ -1,0 +1,1 @@
+"""Lists of clauses with their boxes, each in a chunk of one growing array."""

@@ -1,0 +1,1 @@
+"""Lists that neighbouring cells have in common."""
