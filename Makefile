@@ -95,7 +95,7 @@ soak-conformance: $(VENV)/.ready-dev ## every index through thousands of random 
 
 .PHONY: soak-pipeline
 soak-pipeline: $(VENV)/.ready-dev ## every way to share out work, twenty kills, clusters
-	@NEARCAST_SOAK=1 $(PYTEST) tests/pipeline $(T)
+	@NEARCAST_SOAK=1 $(PYTEST) tests/pipeline tests/unit/pipeline $(T)
 
 .PHONY: soak-service
 soak-service: $(VENV)/.ready-dev ## the server: fifty kills on each store, fifty thousand recorded operations, requests from the document

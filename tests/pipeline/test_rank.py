@@ -14,8 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import nearcast as nc
-from nearcast.pipeline.ranked.batch_log import RankedArea, RankedBatch
-from nearcast.pipeline.ranked.rebalancing import wish_layout
+from nearcast.pipeline.keeping.areas import RankedArea
+from nearcast.pipeline.keeping.wishes import wish_layout
+from nearcast.pipeline.ranked.batch_log import RankedBatch
 from nearcast.pipeline.ranked.rules import RankingRules
 from nearcast.pipeline.ranked.sources import named_changes, read_rows
 from nearcast.pipeline.ranked.sources import rows_of as rows_of_frames
@@ -25,7 +26,7 @@ from nearcast.pipeline.sinks import ParquetSink, without_repeats
 from nearcast.pipeline.status import read_batches, stream_status
 from nearcast.pipeline.stream_area import StreamArea
 from nearcast.testing.budget import current_budget
-from nearcast.testing.ranked_streams import Change, StreamMaker, as_changes, changes_of, rows_of
+from nearcast.testing.ranked_streams import Change, StreamMaker, as_changes, changes_of, incident_batches, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -102,6 +103,22 @@ def test_the_stream_tells_the_changes_of_one_process(
     seconds = 25.0 if window == "time" else 0.0
     scene = Scene(spark, tmp_path, 1, size, mechanism=mechanism, shards=n_shards, window_seconds=seconds)
     scene.add_batches(5)
+    scene.run()
+    scene.check()
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "n_shards"),
+    [(mechanism, n) for mechanism in MECHANISMS for n in (1, 4, 8)] if current_budget().is_soak else [("prefix", 4)],
+)
+def test_the_stream_of_incidents_tells_the_changes_of_one_process(
+    spark: SparkSession, tmp_path: Path, mechanism: str, n_shards: int
+) -> None:
+    scene = Scene(
+        spark, tmp_path, 1, space="lonlat", max_distance=500_000.0, mechanism=mechanism, shards=n_shards, window_messages=1_000
+    )
+    for batch in incident_batches(4, 500):
+        scene.add(batch)
     scene.run()
     scene.check()
 

@@ -22,8 +22,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import nearcast as nc
+from nearcast.pipeline.keeping.wishes import wish_layout
 from nearcast.pipeline.ranked.batch_log import RankedBatch
-from nearcast.pipeline.ranked.rebalancing import wish_layout
 from nearcast.pipeline.ranked.rules import RankingRules
 from nearcast.pipeline.settings_table import MECHANISMS, PipelineSettings
 from nearcast.pipeline.status import read_batches
@@ -31,7 +31,7 @@ from nearcast.pipeline.stream_area import StreamArea
 from nearcast.testing.budget import current_budget
 from nearcast.testing.ranked_streams import StreamMaker, as_changes, changes_of, rows_of
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("kills"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 IS_LONG = current_budget().is_soak
 N_KILLS = 20 if IS_LONG else 2

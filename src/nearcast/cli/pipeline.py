@@ -124,6 +124,20 @@ def rank(file: _File = None, given: _Set = None) -> None:
 
 
 @app.command()
+def track(file: _File = None, given: _Set = None) -> None:
+    """Keep the messages around every moving subscription; what enters and leaves goes to the sink, as in rank."""
+    from nearcast.cli.pipeline_tables import show_status
+    from nearcast.pipeline.status import stream_status
+    from nearcast.pipeline.tracked.sources import read_rows
+    from nearcast.pipeline.tracked.stream import start_track
+
+    settings = _settings(file, given, stream="track")
+    with _session(settings) as session, _progress(session, settings):
+        start_track(read_rows(session, settings), settings).awaitTermination()
+    show_status(stream_status(settings))
+
+
+@app.command()
 def status(file: _File = None, given: _Set = None) -> None:
     """Show the load of each shard over the last batches."""
     from nearcast.cli.pipeline_tables import show_status
@@ -143,11 +157,11 @@ def rebalance(
     """Split the busiest shards, merge the idlest; a running stream takes it up with its next batch."""
     from nearcast.cli.console import results
     from nearcast.cli.pipeline_tables import show_index
-    from nearcast.pipeline.ranked.rebalancing import is_ranked, wish_layout
+    from nearcast.pipeline.keeping.wishes import area_with_shards, wish_layout
     from nearcast.pipeline.rebalance import rebalance as run_rebalance
 
     settings = _settings(file, given)
-    if is_ranked(settings):
+    if area_with_shards(settings) is not None:
         now = wish_layout(settings, shards)
         results().print(f"layout {now.number}: {now.n_shards} shards by {now.mechanism}; the next batch begins with another")
         return

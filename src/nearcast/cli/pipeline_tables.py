@@ -71,8 +71,8 @@ def show_index(version: IndexVersion) -> None:
 
 
 def show_status(status: StreamStatus) -> None:
+    from nearcast.pipeline.keeping.layouts import Layout
     from nearcast.pipeline.match_step import ShardWork
-    from nearcast.pipeline.ranked.layouts import Layout
 
     total = sum(work.seconds for work in status.work.values()) or 1.0
     rows = []
@@ -83,15 +83,15 @@ def show_status(status: StreamStatus) -> None:
     console = results()
     console.print(table_of(("shard", "messages", "deliveries", "candidates", "seconds", "load"), rows))
     last = status.batches[-1]
-    # A ranked stream reads changes of subscriptions as well.
-    is_ranked = isinstance(status.version, Layout)
-    read, told = ("rows", "changes of lists") if is_ranked else ("messages", "deliveries")
+    # A stream whose shards have state reads changes of subscriptions as well.
+    has_state = isinstance(status.version, Layout)
+    read, told = ("rows", "changes") if has_state else ("messages", "deliveries")
     console.print(
         f"{len(status.batches)} batches up to {last.batch}: {status.messages:,} {read}, "
         f"{sum(batch.deliveries for batch in status.batches):,} {told}, "
         f"{sum(batch.quarantined for batch in status.batches):,} quarantined, {status.messages_per_second:,.0f} {read}/s"
     )
-    what = "layout" if is_ranked else "index version"
+    what = "layout" if has_state else "index version"
     console.print(f"{what} {status.version.number}, {status.mechanism}, balance {status.balance:.2f}; last batch: {last.mode}")
 
 

@@ -83,6 +83,10 @@ class Vocabulary:
         """The word with this id."""
         return self._table.value(keyword)
 
+    def take_over(self, other: Vocabulary, ids: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Our ids of words with these ids in another vocabulary of the same analysis: as they are, nothing is stemmed again."""
+        return self._table.add(other._table.values().take(number_column(ids)))
+
     def words(self) -> pa.Array:
         """Every word in order of its id."""
         return self._table.values()
@@ -220,6 +224,10 @@ class KeywordNumbers:
 
     def name(self, keyword: int) -> str:
         return str(self._table.value(keyword))
+
+    def take_over(self, other: KeywordNumbers, ids: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Our ids of keywords with these ids elsewhere."""
+        return self._table.add(other._table.values()[ids])
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         return self._table.arrays()

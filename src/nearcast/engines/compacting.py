@@ -33,12 +33,12 @@ def compacted(filed: Filed) -> Filed:
     ids, shapes, clauses = Identifiers(), ShapeStore(), ClauseStore()
     ids.kind = filed.ids.kind
     ids.add(filed.ids.take(numbers))
-    _move_shapes(batch, filed.shapes, shapes)
+    move_shapes(batch, filed.shapes, shapes)
     clauses.add(batch)
     return Filed(ids, shapes, clauses)
 
 
-def _move_shapes(batch: ClauseBatch, old: ShapeStore, new: ShapeStore) -> None:
+def move_shapes(batch: ClauseBatch, old: ShapeStore, new: ShapeStore) -> None:
     """File the shapes a batch uses in a new store and renumber the batch."""
     renumbered = {int(shape): new.add(old.region(int(shape))) for shape in np.unique(batch.shape) if shape >= 0}
     batch.shape = np.array([renumbered.get(int(shape), int(shape)) for shape in batch.shape], np.int32)

@@ -76,6 +76,19 @@ class KeywordKind:
             return np.empty(0, np.int32)
         return self.encode(_column(keywords), grow=True).ids
 
+    def take_over(self, other: KeywordKind, ids: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Our ids of keywords that have these ids in another engine of the same analysis, new ones included."""
+        if len(ids) == 0:
+            return ids
+        if self.name is None:
+            self.name = other.name
+            self.space = KeywordNumbers() if other.name == "numbers" else self.space
+        if isinstance(self.space, KeywordNumbers) and isinstance(other.space, KeywordNumbers):
+            return self.space.take_over(other.space, ids)
+        if isinstance(self.space, Vocabulary) and isinstance(other.space, Vocabulary):
+            return self.space.take_over(other.space, ids)
+        raise KeywordError(_mixed(str(other.name), str(self.name)))
+
     @classmethod
     def from_arrays(cls, name: str | None, arrays: Mapping[str, NDArray[Any]], analysis: Analysis) -> KeywordKind:
         kind = cls(analysis)

@@ -7,7 +7,7 @@ before and after it, so what comes and goes within one call is not reported.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from nearcast.engines.locks import ReadWriteLock
 from nearcast.engines.moving_arrivals import arrive, expire
 from nearcast.engines.moving_changes import NO_PAIRS, Changes, change_objects, difference
 from nearcast.engines.moving_folder import open_state, save_state
+from nearcast.engines.moving_gathering import gather
 from nearcast.engines.moving_messages import TimedMessages, read_timed_objects, read_timed_table
 from nearcast.engines.moving_moves import move
 from nearcast.engines.moving_regions import ReadMoves, read_move_table, read_moves
@@ -118,6 +119,23 @@ class MovingMatcher:
             state.remove(numbers)
             state.clear_dead()
             state.report = MatchReport()
+
+    def subscription_ids(self) -> pa.Array:
+        """The ids of all subscriptions, as a column."""
+        with self._lock.reading():
+            numbers = np.arange(self._state.ids.n, dtype=np.int32)
+            return self._state.ids.take(numbers[self._state.clauses.spans(numbers)[1] > 0])
+
+    def take_over(self, others: Sequence[tuple[MovingMatcher, pa.Array]]) -> None:
+        """Forget all subscriptions, and take over those with these ids from matchers of the same space, where they are.
+
+        Nothing is reported; messages and clock stay. This matcher may be among the others, which nobody else uses meanwhile.
+        """
+        if self._silent is not None:
+            raise NearcastError("this matcher gives safe regions, which cannot be taken over; make one without safe_region")
+        with self._lock.writing():
+            gather(self._state, [(other._state, other._state.ids.find(ids)) for other, ids in others])
+            self._state.report = MatchReport()
 
     def _file(self, read: ReadSubscriptions) -> pa.Table:
         state = self._state

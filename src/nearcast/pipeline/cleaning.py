@@ -6,7 +6,7 @@ The same validation as an engine's own: what passes here, `Matcher.match_table` 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -26,17 +26,20 @@ _LONGEST_SHOWN = 4096
 
 
 class Cleaned(NamedTuple):
-    """Usable messages (id, keywords, place, time if there is one), and the other rows with what is wrong with them."""
+    """Usable messages (id, keywords, place, times if there are some), and the other rows with what is wrong with them."""
 
     messages: pa.Table
     quarantine: pa.Table
 
 
 class Cleaner:
-    """Cleans batches of one source; `analysis` is plain data (`Analysis.to_dict`), so that a cleaner travels."""
+    """Cleans batches of one source; `analysis` is plain data (`Analysis.to_dict`), so that a cleaner travels.
 
-    def __init__(self, space: str, analysis: Mapping[str, Any]) -> None:
-        self._space = space
+    Columns of `times` stay as they are.
+    """
+
+    def __init__(self, space: str, analysis: Mapping[str, Any], times: Sequence[str] = ("time",)) -> None:
+        self._space, self._times = space, times
         self._analysis = json.dumps(analysis, sort_keys=True)
 
     def clean(self, table: pa.Table) -> Cleaned:
@@ -45,8 +48,7 @@ class Cleaner:
         problems = _corrupt_rows(table)
         keywords = _keyword_lists(table, analysis, problems)
         columns = {"id": table["id"], "keywords": keywords, **_places(table)}
-        if "time" in table.column_names:
-            columns["time"] = table["time"]
+        columns |= {name: table[name] for name in self._times if name in table.column_names}
         clean = pa.table(columns)
         for row, reason in validator.encode_table(clean).rejected:
             problems.setdefault(row, reason)

@@ -27,11 +27,11 @@ class WordOrder:
 
     keywords: KeywordKind
     frequency: NDArray[np.int64]  # of the words known when the plan was made
-    _hash: list[int]
+    _hash: NDArray[np.int64]
 
     @classmethod
     def of(cls, keywords: KeywordKind, frequency: NDArray[np.int64]) -> WordOrder:
-        return cls(keywords, frequency, [])
+        return cls(keywords, frequency, np.empty(0, np.int64))
 
     @property
     def n_known(self) -> int:
@@ -39,10 +39,12 @@ class WordOrder:
 
     def hashes(self) -> NDArray[np.int64]:
         """A hash for every word after the known ones."""
-        for word in range(self.n_known + len(self._hash), self.keywords.n):
-            digest = hashlib.blake2b(self.keywords.space.name(word).encode(), digest_size=8).digest()
-            self._hash.append(int.from_bytes(digest, "little") >> 1)
-        return np.array(self._hash, np.int64)
+        new = range(self.n_known + len(self._hash), self.keywords.n)
+        if new:
+            names = (self.keywords.space.name(word).encode() for word in new)
+            digests = b"".join(hashlib.blake2b(name, digest_size=8).digest() for name in names)
+            self._hash = np.concatenate([self._hash, (np.frombuffer(digests, "<u8") >> np.uint64(1)).astype(np.int64)])
+        return self._hash
 
     def rarest(self, view: ClauseView) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """The clauses of a view cut down to their rarest word, if they have one: offsets and words."""

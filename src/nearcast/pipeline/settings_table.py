@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -78,12 +79,28 @@ class PipelineSettings:
     )
     sink_options: dict[str, Any] = field(default_factory=dict, metadata={"help": "options of the writer of deliveries"})
     changes: str = field(
-        default="", metadata={"help": "where changes of subscriptions come from: of ranked ones for rank; a topic for match"}
+        default="",
+        metadata={"help": "where changes of subscriptions come from: ranked for rank, moving for track; a topic for match"},
     )
     changes_format: str = field(default="parquet", metadata={"help": "format of the changes; match takes topic only"})
-    changes_options: dict[str, Any] = field(default_factory=dict, metadata={"help": "rank: options of the reader of changes"})
+    changes_options: dict[str, Any] = field(
+        default_factory=dict, metadata={"help": "rank, track: options of the reader of changes"}
+    )
     changes_schema: str = field(
-        default="", metadata={"help": "rank: schema of the changes in DDL; Parquet files that are there have one"}
+        default="", metadata={"help": "rank, track: schema of the changes in DDL; Parquet files that are there have one"}
+    )
+    moves: str = field(default="", metadata={"help": "track: where moves of subscriptions come from"})
+    moves_format: str = field(default="parquet", metadata={"help": "track: format of the moves"})
+    moves_options: dict[str, Any] = field(default_factory=dict, metadata={"help": "track: options of the reader of moves"})
+    moves_schema: str = field(
+        default="", metadata={"help": "track: schema of the moves in DDL; Parquet files that are there have one"}
+    )
+    lifetime_seconds: float = field(
+        default=0.0, metadata={"help": "track: messages that do not say when they expire live so long; 0 = for ever"}
+    )
+    tick_seconds: float = field(
+        default=1.0,
+        metadata={"help": "track: what happens within so many seconds is told as one change; 0 = as fine as times are"},
     )
     window_messages: int = field(default=100_000, metadata={"help": "rank: messages are ranked among the last so many"})
     window_seconds: float = field(default=0.0, metadata={"help": "rank: above 0, among those of so many seconds instead"})
@@ -94,14 +111,14 @@ class PipelineSettings:
         default="equal", metadata={"help": "rank: equal, or prepared (rare words weigh more, by the counts of prepare)"}
     )
     snapshot_batches: int = field(
-        default=20, metadata={"help": "rank: shards are saved after so many batches; the log is replayed from there"}
+        default=20, metadata={"help": "rank, track: shards are saved after so many batches; the log is replayed from there"}
     )
     kafka_jars: str = field(
         default="", metadata={"help": "Spark's Kafka connector: a folder of jars, or group:artifact:version for Spark to fetch"}
     )
     trigger: str = field(default="available_now", metadata={"help": "available_now, or an interval such as '5 seconds'"})
     stream: str = field(
-        default="match", metadata={"help": "name of the stream: its checkpoint and its pins; rank calls its own 'rank'"}
+        default="match", metadata={"help": "name of the stream: its checkpoint and its pins; rank and track call theirs so"}
     )
 
     def __post_init__(self) -> None:
@@ -119,6 +136,10 @@ class PipelineSettings:
         ):
             if getattr(self, name) < 1:
                 raise PipelineError(f"{name} = {getattr(self, name)} is too small; give at least 1")
+
+        for name in ("lifetime_seconds", "tick_seconds"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise PipelineError(f"{name} = {getattr(self, name)} is not possible; give 0 or more seconds")
 
     @property
     def store(self) -> Store:

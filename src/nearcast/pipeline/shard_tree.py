@@ -21,6 +21,12 @@ from numpy.typing import NDArray
 
 N_ID_BUCKETS = 1024
 N_WORD_BUCKETS = 64
+_BUCKETS_PER_CHILD = 16
+
+
+def bucket_child(n_children: int, least: int) -> NDArray[np.int32]:
+    """Buckets of a hash shared out over children: at least `least`, and so many that none has much more than another."""
+    return np.arange(max(least, _BUCKETS_PER_CHILD * n_children), dtype=np.int32) % n_children
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from nearcast.columns.schemas import SUBSCRIPTION_COLUMNS
@@ -20,18 +20,21 @@ if TYPE_CHECKING:
 _PARSED = ("json", "csv")
 
 
-def read_messages(session: SparkSession, settings: PipelineSettings, is_stream: bool) -> DataFrame:
-    """Raw messages under our names of the columns, and nothing else."""
+def read_messages(
+    session: SparkSession, settings: PipelineSettings, is_stream: bool, wanted: Sequence[str] = RAW_COLUMNS
+) -> DataFrame:
+    """Raw messages under our names of the columns that are wanted, and nothing else."""
     reader: Any = session.readStream if is_stream else session.read
     kind, schema = settings.messages_format, settings.messages_schema
     options = {str(name): str(value) for name, value in settings.messages_options.items()}
     if kind == TOPIC:
         found = read_topic_messages(reader, read_address(settings.messages), options, schema)
-        return _named(found, settings.columns)
+        return _named(found, settings.columns, wanted)
     if kind == "kafka":
         return _named(
             _kafka_values(with_connector(reader.format("kafka").options(**options).load), _needed(schema, kind)),
             settings.columns,
+            wanted,
         )
     if kind in _PARSED:
         options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT, **options}
@@ -42,7 +45,7 @@ def read_messages(session: SparkSession, settings: PipelineSettings, is_stream: 
         # A stream of files asks for the schema first; the files that are there have it.
         reader = reader.schema(session.read.options(**options).parquet(settings.messages).schema)
     loaded = reader.format(kind).options(**options)
-    return _named(loaded.load(settings.messages) if settings.messages else loaded.load(), settings.columns)
+    return _named(loaded.load(settings.messages) if settings.messages else loaded.load(), settings.columns, wanted)
 
 
 def read_subscriptions(session: SparkSession, settings: PipelineSettings) -> DataFrame:
@@ -64,13 +67,13 @@ def _kafka_values(frame: DataFrame, schema: str) -> DataFrame:
     return frame.select(parsed.alias("value")).select("value.*")
 
 
-def _named(frame: DataFrame, columns: Mapping[str, Any]) -> DataFrame:
+def _named(frame: DataFrame, columns: Mapping[str, Any], wanted: Sequence[str]) -> DataFrame:
     from pyspark.sql import functions as F  # noqa: N812
 
     missing = [theirs for theirs in columns.values() if theirs not in frame.columns]
     if missing:
         raise PipelineError(f"the messages have no columns {missing}; they have {frame.columns}: correct 'columns'")
-    chosen = {name: columns.get(name, name) for name in RAW_COLUMNS}
+    chosen = {name: columns.get(name, name) for name in wanted}
     present = {ours: theirs for ours, theirs in chosen.items() if theirs in frame.columns}
     if "id" not in present:
         raise PipelineError(f"the messages have no column 'id'; they have {frame.columns}: name it with columns = {{id = ...}}")

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from nearcast.errors import PipelineError
 from nearcast.pipeline.index_version import IndexVersion, current_index
+from nearcast.pipeline.keeping.layouts import Layout, stored_layouts
+from nearcast.pipeline.keeping.wishes import area_with_shards
 from nearcast.pipeline.match_step import ShardWork
-from nearcast.pipeline.ranked.batch_log import RankedArea
-from nearcast.pipeline.ranked.layouts import Layout, stored_layouts
 from nearcast.pipeline.settings_table import PipelineSettings
 from nearcast.pipeline.shard_plan import open_plan
 from nearcast.pipeline.stream_area import StreamArea
@@ -74,14 +74,14 @@ def read_batches(settings: PipelineSettings, last: int | None = None) -> list[Ba
 
 def stream_status(settings: PipelineSettings, last: int = 100) -> StreamStatus:
     """The state of the stream over its last batches."""
-    layouts = stored_layouts(settings.store, RankedArea(settings.stream))
-    version = layouts[-1] if layouts else current_index(settings.store)
+    shards = area_with_shards(settings)
+    version = stored_layouts(settings.store, shards)[-1] if shards else current_index(settings.store)
     batches = read_batches(settings, last)
     if not batches:
         area = StreamArea(settings.stream)
         raise PipelineError(
             f"the stream {settings.stream!r} has no batches in {settings.store.address(area.batches)!r}; "
-            "run first: nearcast pipeline match, or rank"
+            "run first: nearcast pipeline match, rank or track"
         )
     plan = version.number if isinstance(version, Layout) else version.plan
     work: dict[int, ShardWork] = {}

@@ -27,6 +27,7 @@ from nearcast.pipeline.shard_tree import (
     Shard,
     SpaceNode,
     WordNode,
+    bucket_child,
     whole_plane,
 )
 
@@ -45,13 +46,26 @@ class PlanSample:
     order: WordOrder
     clause_weight: float
     """What one clause of a shard adds to the cost of a visiting message, in visits."""
+    is_ranked: bool = False
+    """Whether clauses are of ranked subscriptions: filed under all of their words by every mechanism, and messages go to
+    all tiles, as a far one may be among the best."""
+
+    def filed_under(self, takes_all_words: bool) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """The words that each clause is filed under: offsets and words."""
+        if takes_all_words or self.is_ranked:
+            return self.clauses.word_start, self.clauses.word
+        return self.order.rarest(self.clauses)
 
     def work(self, n_clauses: NDArray[np.int64], n_messages: NDArray[np.int64]) -> NDArray[np.float64]:
         return n_messages * (1.0 + self.clause_weight * n_clauses)
 
+    def work_in_space(self, n_clauses: NDArray[np.int64], n_messages: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Of tiles: where all messages go to all of them, only clauses tell them apart."""
+        return n_clauses.astype(np.float64) if self.is_ranked else self.work(n_clauses, n_messages)
 
-def build_tree(mechanism: str, n_shards: int, sample: PlanSample) -> Node:
-    """The tree of a mechanism with `n_shards` leaves numbered from 0."""
+
+def build_tree(mechanism: str, n_shards: int, sample: PlanSample, n_groups: int = 0) -> Node:
+    """The tree of a mechanism with `n_shards` leaves numbered from 0; one of two levels has `n_groups` (0: as it is best)."""
     numbers = count()
     everything = _Part.everything(sample)
 
@@ -59,13 +73,13 @@ def build_tree(mechanism: str, n_shards: int, sample: PlanSample) -> Node:
         return [Shard(next(numbers)) for _ in range(n)]
 
     if mechanism == "hashing":
-        return IdNode(np.arange(N_ID_BUCKETS, dtype=np.int32) % n_shards, shards(n_shards))
+        return IdNode(bucket_child(n_shards, N_ID_BUCKETS), shards(n_shards))
     if mechanism == "location":
         return _space_node(everything, shards(n_shards))
     if mechanism in ("keyword", "prefix"):
         return _word_node(everything, shards(n_shards), takes_all_words=mechanism == "keyword")
     # About as many groups as parts within a group; the first groups take one more where they do not divide evenly.
-    n_groups = max(1, math.isqrt(n_shards))
+    n_groups = min(n_groups, n_shards) or max(1, math.isqrt(n_shards))
     sizes = [n_shards // n_groups + (group < n_shards % n_groups) for group in range(n_groups)]
     if mechanism == "spatial_first":
         root = _space_node(everything, [Shard(-1)] * n_groups, sizes)
@@ -93,14 +107,16 @@ class _Part:
     def in_tiles(self, tiles: NDArray[np.float64]) -> _Part:
         node = SpaceNode(tiles, np.zeros(tiles.shape[1], np.int32), [Shard(-1)])
         clause_boxes, message_boxes = self.sample.clauses.boxes[:, self.clause], self.sample.messages.boxes[:, self.message]
-        return _Part(self.sample, self.clause[node.meets(clause_boxes)[:, 0]], self.message[node.meets(message_boxes)[:, 0]])
+        visits = slice(None) if self.sample.is_ranked else node.meets(message_boxes)[:, 0]
+        return _Part(self.sample, self.clause[node.meets(clause_boxes)[:, 0]], self.message[visits])
 
     def with_words(self, node: WordNode, child: int) -> _Part:
         """The clauses filed under a child, and the messages that have one of its words."""
-        start, word = self.sample.order.rarest(self.sample.clauses)
-        n_words = np.diff(start)[self.clause]
-        chosen = np.ones(len(self.clause), bool)
-        chosen[n_words > 0] = node.child_of_word[word[start[:-1][self.clause[n_words > 0]]]] == child
+        start, word = self.sample.filed_under(node.takes_all_words)
+        # Clauses without words are in every child.
+        is_filed = np.diff(start) == 0
+        is_filed[np.repeat(np.arange(len(start) - 1), np.diff(start))[node.child_of_word[word] == child]] = True
+        chosen = is_filed[self.clause]
         messages = self.sample.messages
         has_word = np.zeros(messages.n_messages, bool)
         message_of_word = np.repeat(np.arange(messages.n_messages), np.diff(messages.word_start))
@@ -113,7 +129,7 @@ class _Part:
 
 def _space_node(part: _Part, children: list[Node], weights: list[int] | None = None) -> SpaceNode:
     clauses, messages = part.sample.clauses.boxes[:, part.clause], part.sample.messages.boxes[:, part.message]
-    tiles = cut_tile(whole_plane()[:, 0], clauses, messages, weights or [1] * len(children), part.sample.work)
+    tiles = cut_tile(whole_plane()[:, 0], clauses, messages, weights or [1] * len(children), part.sample.work_in_space)
     return SpaceNode(np.stack(tiles, axis=1), np.arange(len(children), dtype=np.int32), children)
 
 
@@ -182,8 +198,8 @@ def _n_beyond(values: NDArray[np.float64], places: NDArray[np.float64]) -> NDArr
 
 def _word_node(part: _Part, children: list[Node], weights: list[int] | None = None, takes_all_words: bool = False) -> WordNode:
     order = part.sample.order
-    clauses, messages = part.sample.clauses, part.sample.messages
-    start, word = (clauses.word_start, clauses.word) if takes_all_words else order.rarest(clauses)
+    messages = part.sample.messages
+    start, word = part.sample.filed_under(takes_all_words)
     n_words = order.keywords.n
     # Ranges of words of like frequency: the order of the cuts.
     known = np.concatenate([order.frequency, np.zeros(n_words - order.n_known, np.int64)])
@@ -195,7 +211,7 @@ def _word_node(part: _Part, children: list[Node], weights: list[int] | None = No
     message_ranks = _ranges(*_only(messages, filed, rank), part.message)
     cuts = cut_ranks((0, n_words), clause_ranks, message_ranks, weights or [1] * len(children), part.sample.work)
     child_of_rank = np.searchsorted(np.array(cuts, np.int64), np.arange(n_words), side="right")
-    buckets = np.arange(N_WORD_BUCKETS, dtype=np.int32) % len(children)
+    buckets = bucket_child(len(children), N_WORD_BUCKETS)
     return WordNode(takes_all_words, child_of_rank[rank].astype(np.int32), buckets, children)
 
 

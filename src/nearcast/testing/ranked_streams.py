@@ -9,7 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from nearcast.engines.ranked.ranker import Ranker
+from nearcast.model.analysis import Analysis
 from nearcast.pipeline.ranked.batch_log import RankedBatch
+from nearcast.pipeline.ranked.sample import ranked_subscriptions
+from nearcast.workloads import sample_messages
 
 WORDS = [f"w{number}" for number in range(12)]
 _COLUMNS = ("tick", "subscription_id", "message_id", "change", "score")
@@ -52,6 +55,21 @@ class StreamMaker:
         time = np.sort(np.round(draw.uniform(first - 5, first + n, n)))
         columns = {"id": pa.array(range(first, first + n), pa.int64()), "keywords": pa.array(lists, pa.list_(pa.string()))}
         return pa.table({**columns, "x": x, "y": y, "time": time})
+
+
+def incident_batches(n: int, n_messages: int) -> Iterator[RankedBatch]:
+    """The bundled incidents in order of time, `n` batches of them; everyone subscribes in the first, some leave later."""
+    words = Analysis().words
+    given = sample_messages().slice(0, n * n_messages).sort_by("time")
+    lists = pa.array([words(text) for text in given["text"].to_pylist()], pa.list_(pa.string()))
+    messages = given.select(["id"]).append_column("keywords", lists)
+    for name in ("x", "y", "time"):
+        messages = messages.append_column(name, given[name])
+    people = ranked_subscriptions()
+    for number in range(n):
+        put = people if number == 0 else people.slice(number, 50)
+        leaving = people["id"].combine_chunks().slice(200 * number, 20 if number else 0)
+        yield RankedBatch.of(put, leaving, messages.slice(number * n_messages, n_messages))
 
 
 def changes_of(ranker: Ranker, batch: RankedBatch) -> list[Change]:

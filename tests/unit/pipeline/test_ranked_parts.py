@@ -14,17 +14,20 @@ import pytest
 
 import nearcast as nc
 from nearcast.errors import PipelineError
-from nearcast.pipeline.ranked.batch_log import RankedArea, RankedBatch, write_log
-from nearcast.pipeline.ranked.calling import _processes, call_keeper
-from nearcast.pipeline.ranked.keeper import address_file
-from nearcast.pipeline.ranked.layouts import Layout, RankedPlace, publish_layout, store_plan
-from nearcast.pipeline.ranked.live_shards import LiveShards, Step
+from nearcast.pipeline.keeping.areas import RankedArea
+from nearcast.pipeline.keeping.batch_log import write_log
+from nearcast.pipeline.keeping.calling import _processes, call_keeper
+from nearcast.pipeline.keeping.keeper import address_file
+from nearcast.pipeline.keeping.layouts import Layout, publish_layout
+from nearcast.pipeline.keeping.live_shards import LiveShards, Step
+from nearcast.pipeline.keeping.sequencing import latest_changes, ordered_messages
+from nearcast.pipeline.keeping.shard_calls import IdKinds, TakeCall, TellCall
+from nearcast.pipeline.keeping.sinks import change_sink
+from nearcast.pipeline.ranked.batch_log import RankedBatch
+from nearcast.pipeline.ranked.layouts import RankedPlace, store_plan
 from nearcast.pipeline.ranked.planning import plan_ranked
 from nearcast.pipeline.ranked.prefixes import is_in_prefix, suffix_lengths
 from nearcast.pipeline.ranked.rules import RankingRules
-from nearcast.pipeline.ranked.sequencing import latest_changes, ordered_messages
-from nearcast.pipeline.ranked.shard_calls import IdKinds, TakeCall, TellCall
-from nearcast.pipeline.ranked.sinks import change_sink
 from nearcast.pipeline.ranked.word_homes import concerns, word_homes
 from nearcast.pipeline.settings_table import PipelineSettings
 from nearcast.pipeline.shard_tree import WordNode
@@ -189,4 +192,4 @@ def test_a_saved_batch_is_the_first_that_was_written(tmp_path: Path) -> None:
 
 def test_a_topic_is_refused_as_sink_of_changes() -> None:
     with pytest.raises(PipelineError, match="changes of lists"):
-        change_sink(PipelineSettings(work="w", sink_format="topic", sink="file:///f"))
+        change_sink(PipelineSettings(work="w", sink_format="topic", sink="file:///f"), "rank has changes of lists")

@@ -19,7 +19,6 @@ from nearcast.pipeline.ranked.owner import Owner
 from nearcast.pipeline.ranked.planning import plan_ranked
 from nearcast.pipeline.ranked.reported_index import ReportedIndex
 from nearcast.pipeline.ranked.scout import Scout
-from nearcast.pipeline.ranked.shard_engine import ShardEngine
 from nearcast.pipeline.ranked.split_shard import SplitShard
 from nearcast.pipeline.settings_table import MECHANISMS
 from nearcast.pipeline.shard_plan import ShardPlan
@@ -51,17 +50,17 @@ class Shards:
     def __init__(self, mechanism: str, n_shards: int, first: RankedBatch, settings: Settings, lag: int = 1) -> None:
         self.settings, self.n = settings, n_shards
         self.plans = [plan_ranked(mechanism, n_shards, "plane", first.put, first.messages) for _ in range(n_shards)]
-        self.engines: list[ShardEngine] = [
+        self.engines: list[FusedShard | SplitShard] = [
             self.fused(number, plan) if mechanism in FUSED else self.split(number, plan, lag)
             for number, plan in enumerate(self.plans)
         ]
         self.floors: list[pa.Table] = []
         self.number = 0
 
-    def fused(self, number: int, plan: ShardPlan) -> ShardEngine:
+    def fused(self, number: int, plan: ShardPlan) -> FusedShard | SplitShard:
         return FusedShard.new(number, plan, self.settings)
 
-    def split(self, number: int, plan: ShardPlan, lag: int) -> ShardEngine:
+    def split(self, number: int, plan: ShardPlan, lag: int) -> FusedShard | SplitShard:
         return SplitShard(number, plan, self.owner(), Scout(number, plan, self.settings), lag)
 
     def owner(self) -> Owner:

@@ -15,7 +15,7 @@ from nearcast.pipeline.planning import estimate_cost, routing_table
 from nearcast.pipeline.routing import Filed, file_subscriptions, is_reporter, reach_lists, reach_matrix, route_messages
 from nearcast.pipeline.settings_table import MECHANISMS, PipelineSettings
 from nearcast.pipeline.shard_plan import ShardPlan
-from nearcast.pipeline.shard_tree import shards_of
+from nearcast.pipeline.shard_tree import bucket_child, shards_of
 from nearcast.pipeline.tree_building import PlanSample
 from nearcast.pipeline.tree_changes import merge_shards, split_shard
 from nearcast.testing.small_pipelines import make_messages, make_subscriptions, plan_for
@@ -168,3 +168,10 @@ def test_plans_for_stemmed_words_route_by_stems(settings: PipelineSettings) -> N
     filed = file_subscriptions(plan.root, 3, view, plan.word_order())
     reach = route_messages(plan.root, 3, view_messages(messages, plan.keywords), routing_table(plan, filed))
     assert (filed.reach & reach[0]).any(axis=1).all()
+
+
+def test_a_hash_shares_out_evenly_however_many_children_there_are() -> None:
+    for n_children in (1, 3, 64, 1000, 10_000):
+        counts = np.bincount(bucket_child(n_children, 1024), minlength=n_children)
+        assert len(counts) == n_children
+        assert counts.min() >= 0.9 * counts.max()

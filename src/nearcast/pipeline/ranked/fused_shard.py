@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from nearcast.engines.ranked.ranker import Ranker
+from nearcast.pipeline.keeping.shard_engine import Taken
 from nearcast.pipeline.ranked.batch_log import RankedBatch
 from nearcast.pipeline.ranked.homes import homes, may_move
-from nearcast.pipeline.ranked.shard_engine import Taken
 from nearcast.pipeline.shard_plan import ShardPlan
 
 RANKER = "ranker"
@@ -71,8 +71,23 @@ class FusedShard:
     def subscriptions(self) -> pa.Table:
         return self._ranker.subscription_table()
 
+    @property
+    def n_copies(self) -> int:
+        """Subscriptions that are looked for here."""
+        return int(self._ranker.stats()["subscriptions"])
+
+    def n_bytes(self) -> dict[str, int]:
+        return bytes_of(self._ranker)
+
     def save(self, folder: Path) -> None:
         self._ranker.save(folder / RANKER)
+
+
+def bytes_of(ranker: Ranker) -> dict[str, int]:
+    """What an engine holds: for its window, which every shard has, and for its subscriptions."""
+    stats = ranker.stats()
+    of_window = sum(int(stats[f"{part}_bytes"]) for part in ("window", "window_index", "keywords"))
+    return {"window": of_window, "lists": int(stats["bytes"]) - of_window, "copies": 0}
 
 
 def move_in(ranker: Ranker, number: int, plan: ShardPlan, subscriptions: Sequence[pa.Table]) -> None:

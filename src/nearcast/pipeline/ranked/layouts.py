@@ -1,41 +1,35 @@
-"""Layouts: how a ranked stream is cut into shards, from which batch on. A batch that runs again finds the same one."""
+"""A ranked stream in one layout: the plan by which it is cut, and the shards of it."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from nearcast.pipeline.host_cache import fetched, opened
-from nearcast.pipeline.ranked.batch_log import RankedArea
+from nearcast.pipeline.keeping.areas import RankedArea, ShardArea
+from nearcast.pipeline.keeping.layouts import ShardPlace, layout_folder
+from nearcast.pipeline.keeping.shard_engine import ShardEngine
+from nearcast.pipeline.ranked.batch_log import RankedBatch, read_log
+from nearcast.pipeline.ranked.fused_shard import FusedShard
+from nearcast.pipeline.ranked.homes import FUSED
 from nearcast.pipeline.ranked.rules import RankingRules
+from nearcast.pipeline.ranked.split_shard import SplitShard
 from nearcast.pipeline.shard_plan import ShardPlan
 from nearcast.pipeline.store import Store
-from nearcast.pipeline.versions import next_version, stored_versions, version_name
+from nearcast.pipeline.versions import next_version
 
-_FACTS, _PLAN = "layout.json", "plan"
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """The shards of all batches from `first_batch` on, until the next layout."""
-
-    number: int
-    first_batch: int
-    mechanism: str
-    n_shards: int
-    wish: str = ""
-    """What it was asked for by, if it was."""
+_PLAN = "plan"
 
 
 @dataclass(frozen=True, slots=True)
-class RankedPlace:
-    """A ranked stream in one layout, for processes that work on it; plain data, so that it travels."""
+class RankedPlace(ShardPlace):
+    """A ranked stream in one layout."""
 
-    store: Store
-    shared_dir: str
-    stream: str
     rules: RankingRules
-    layout: Layout
 
     @property
     def area(self) -> RankedArea:
@@ -51,35 +45,30 @@ class RankedPlace:
         name = f"{layout_folder(self.area, self.layout.number)}/{_PLAN}"
         return ShardPlan.open(fetched(self.store, name, self.shared_dir))
 
+    def batch(self, number: int) -> RankedBatch:
+        return read_log(self.store, self.area, number)
+
+    def new_engine(self, shard: int) -> ShardEngine:
+        return self._kind.new(shard, self.plan_copy(), self.rules.engine_settings(self.store))
+
+    def open_engine(self, shard: int, folder: Path) -> ShardEngine:
+        return self._kind.open(shard, self.plan_copy(), self.rules.engine_settings(self.store), folder)
+
+    def moved_engine(self, shard: int, folder: Path, subscriptions: Sequence[pa.Table]) -> ShardEngine:
+        """A shard of these subscriptions, of which not all live there, with the window of another one saved in a folder."""
+        return self._kind.moved(shard, self.plan_copy(), self.rules.engine_settings(self.store), folder, subscriptions)
+
+    @property
+    def _kind(self) -> type[FusedShard] | type[SplitShard]:
+        return FusedShard if self.layout.mechanism in FUSED else SplitShard
+
     def _key(self, what: str) -> tuple[Any, ...]:
         return ("ranked", what, self.store.identity, self.stream, self.layout.number)
 
 
-def store_plan(store: Store, area: RankedArea, plan: ShardPlan) -> int:
+def store_plan(store: Store, area: ShardArea, plan: ShardPlan) -> int:
     """Store the plan of a layout that is still to be published; returns a number that no layout has had."""
     number = next_version(store, [area.layouts])
     with store.new_folder(f"{layout_folder(area, number)}/{_PLAN}") as local:
         plan.save(local)
     return number
-
-
-def publish_layout(store: Store, area: RankedArea, layout: Layout) -> None:
-    """Let a layout count from its first batch on."""
-    store.write_json(f"{layout_folder(area, layout.number)}/{_FACTS}", asdict(layout))
-
-
-def stored_layouts(store: Store, area: RankedArea) -> list[Layout]:
-    """All layouts that count, in order."""
-    numbers = stored_versions(store, area.layouts)
-    names = [f"{layout_folder(area, number)}/{_FACTS}" for number in numbers]
-    return [Layout(**store.read_json(name)) for name in names if store.exists(name)]
-
-
-def layout_of(store: Store, area: RankedArea, batch: int) -> Layout | None:
-    """The layout of a batch; None before the first."""
-    fitting = [layout for layout in stored_layouts(store, area) if layout.first_batch <= batch]
-    return fitting[-1] if fitting else None
-
-
-def layout_folder(area: RankedArea, number: int) -> str:
-    return f"{area.layouts}/{version_name(number)}"

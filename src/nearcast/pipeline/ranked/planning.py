@@ -21,16 +21,19 @@ AUTO = "hashing"
 _SUBSCRIPTION_WEIGHT = 0.001
 
 
-def plan_ranked(mechanism: str, n_shards: int, space: str, subscriptions: pa.Table, messages: pa.Table) -> ShardPlan:
-    """A plan with `n_shards` shards that share the work of this sample evenly."""
+def plan_ranked(
+    mechanism: str, n_shards: int, space: str, subscriptions: pa.Table, messages: pa.Table, n_groups: int = 0
+) -> ShardPlan:
+    """A plan with `n_shards` shards that share the work of this sample evenly; `n_groups` as in `build_tree`."""
     chosen = AUTO if mechanism == "auto" else mechanism
     keywords = KeywordKind(DEFAULT_ANALYSIS)
     view = _view(subscriptions, Border(space_of(space), keywords, DEFAULT_ANALYSIS))
     _learn(messages, keywords)
     seen = view_messages(messages, keywords)
     frequency = np.bincount(seen.word, minlength=keywords.n).astype(np.int64)
-    sample = PlanSample(view, seen, WordOrder.of(keywords, frequency), _SUBSCRIPTION_WEIGHT)
-    root = build_tree(chosen, n_shards, sample)
+    # How long prefixes will be is not known yet, but most are nearly as long as can be.
+    sample = PlanSample(view, seen, WordOrder.of(keywords, frequency), _SUBSCRIPTION_WEIGHT, is_ranked=True)
+    root = build_tree(chosen, n_shards, sample, n_groups)
     return ShardPlan(chosen, n_shards, space, DEFAULT_ANALYSIS, root, keywords, frequency)
 
 

@@ -29,9 +29,9 @@ from nearcast.indexes.registry import create_ranked_index
 from nearcast.model.analysis import DEFAULT_ANALYSIS
 from nearcast.model.spaces import space_of
 from nearcast.pipeline.clause_view import id_hashes
+from nearcast.pipeline.ranked.filed_words import filed_words
 from nearcast.pipeline.ranked.owner import FLOOR
-from nearcast.pipeline.ranked.prefixes import is_in_prefix, suffix_lengths
-from nearcast.pipeline.ranked.word_homes import concerns, word_homes, word_ranks
+from nearcast.pipeline.ranked.word_homes import concerns
 from nearcast.pipeline.shard_plan import ShardPlan
 
 _SHARE_FILED_ANEW = 8
@@ -65,6 +65,8 @@ class Scout:
         self._index.build(self._subscribers, self._floor, self._ground)
         self.n_reached = 0
         """Messages that had a word for this shard, so far."""
+        self.n_registered = self.n_floors = 0
+        """Copies that came or went, and floors that copies took over, so far."""
 
     @property
     def _floor(self) -> NDArray[np.float64]:
@@ -104,6 +106,7 @@ class Scout:
             return
         batch = read.batch.take(wanted)._replace(number=self._ids.add(read.ids.take(pa.array(wanted))))
         self._subscribers.put(batch, self._weights.of(self._keywords))
+        self.n_registered += len(wanted)
         for column in self._rows.values():
             column.extend(0, max(0, self._subscribers.n - column.n))
         self._floor[batch.number] = floor[wanted]
@@ -116,6 +119,7 @@ class Scout:
         wanted = _has_any(prefixes)
         self._drop(np.delete(numbers, wanted))
         kept, before = numbers[wanted], self._floor[numbers[wanted]]
+        self.n_floors += len(kept)
         self._floor[kept] = floor[wanted]
         self._note_prefixes(kept, prefixes, wanted)
         raised = kept[floor[wanted] > before]
@@ -131,22 +135,14 @@ class Scout:
         if len(gone):
             self._index.delete(self._subscribers, gone)
             self._subscribers.remove(gone)
+            self.n_registered += len(gone)
 
     def _read(self, subscriptions: pa.Table) -> ReadSubscribers:
         return read_ranked_table(subscriptions.select(["id", "keywords", "x", "y", "k", "spatial_weight"]), self._border)
 
     def _prefixes(self, read: ReadSubscribers, floor: NDArray[np.float64]) -> _Prefixes:
-        start, word = read.batch.keyword_start, read.batch.keyword
-        row = np.repeat(np.arange(len(start) - 1), np.diff(start))
-        rarity, tie = word_ranks(self._order, word)
-        word = word[np.lexsort((tie, rarity, row))]
-        weight = self._weights.of(self._keywords)[word]
-        if self._plan.mechanism != "keyword":
-            is_in = is_in_prefix(start, suffix_lengths(start, weight), read.batch.spatial_weight, floor)
-            row, word = row[is_in], word[is_in]
-            start = np.searchsorted(row, np.arange(len(start)))
-        home = word_homes(self._plan, self._order, word, read.batch.x[row], read.batch.y[row])
-        return _Prefixes(start, word, home == self._number)
+        filed = filed_words(self._plan, self._order, self._weights.of(self._keywords), read.batch, floor)
+        return _Prefixes(filed.start, filed.word, filed.home == self._number)
 
     def _note_prefixes(self, numbers: NDArray[np.int32], prefixes: _Prefixes, rows: NDArray[np.int64]) -> None:
         start, word = take_lists(prefixes.start, prefixes.word, rows)
@@ -218,6 +214,11 @@ class Scout:
     @property
     def n_copies(self) -> int:
         return self._subscribers.n_alive
+
+    @property
+    def n_bytes(self) -> int:
+        arrays = sum(column.room.nbytes for column in (*self._rows.values(), self._word, self._is_here))
+        return arrays + self._ids.n_bytes + self._subscribers.n_bytes + int(self._index.stats()["bytes"])
 
     def copies(self) -> pa.Table:
         """All copies with their floors, as `learn_floors` takes them."""

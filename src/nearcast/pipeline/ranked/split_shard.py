@@ -14,12 +14,13 @@ from typing import Any
 import pyarrow as pa
 
 from nearcast.model.ids import Id
-from nearcast.pipeline.ranked.batch_log import RankedBatch, table_bytes, table_of
-from nearcast.pipeline.ranked.fused_shard import RANKER, joined, move_in
+from nearcast.pipeline.keeping.arrow_bytes import table_bytes, table_of
+from nearcast.pipeline.keeping.shard_engine import Taken
+from nearcast.pipeline.ranked.batch_log import RankedBatch
+from nearcast.pipeline.ranked.fused_shard import RANKER, bytes_of, joined, move_in
 from nearcast.pipeline.ranked.homes import homes
 from nearcast.pipeline.ranked.owner import Owner
 from nearcast.pipeline.ranked.scout import Scout
-from nearcast.pipeline.ranked.shard_engine import Taken
 from nearcast.pipeline.shard_plan import ShardPlan
 
 _COPIES = "copies.arrow"
@@ -30,7 +31,7 @@ class SplitShard:
 
     def __init__(self, number: int, plan: ShardPlan, owner: Owner, scout: Scout, lag: int = 1) -> None:
         self._number, self._plan, self._lag = number, plan, lag
-        self._owner, self._scout = owner, scout
+        self._owner, self.scout = owner, scout
         self._waiting: deque[tuple[int, Sequence[pa.Table]]] = deque()
         self._changed_in: dict[Id, int] = {}
 
@@ -41,7 +42,7 @@ class SplitShard:
     @classmethod
     def open(cls, number: int, plan: ShardPlan, settings: Mapping[str, Any], folder: Path) -> SplitShard:
         shard = cls(number, plan, Owner.open(folder / RANKER), Scout(number, plan, settings))
-        shard._scout.learn_floors(table_of((folder / _COPIES).read_bytes()))
+        shard.scout.learn_floors(table_of((folder / _COPIES).read_bytes()))
         return shard
 
     @classmethod
@@ -52,7 +53,7 @@ class SplitShard:
         move_in(shard._owner, number, plan, subscriptions)
         for table in subscriptions:
             # Without a floor until their owners tell them.
-            shard._scout.file(table)
+            shard.scout.file(table)
         return shard
 
     def tell(self, number: int, batch: RankedBatch, floors: Sequence[pa.Table]) -> dict[int, pa.Table]:
@@ -62,12 +63,12 @@ class SplitShard:
             made_in, tables = self._waiting.popleft()
             filled = [self._still_true(table, made_in) for table in tables if table.num_rows]
             if filled:
-                self._scout.learn_floors(pa.concat_tables(filled))
+                self.scout.learn_floors(pa.concat_tables(filled))
         if self._lag > 1:
             self._changed_in.update(dict.fromkeys(batch.touched.to_pylist(), number))
-        self._scout.forget(batch.removed)
-        self._scout.file(batch.put)
-        return self._scout.look(batch.messages)
+        self.scout.forget(batch.removed)
+        self.scout.file(batch.put)
+        return self.scout.look(batch.messages)
 
     def take(self, number: int, batch: RankedBatch, told: Sequence[pa.Table]) -> Taken:
         self._owner.begin(number, number - self._lag)
@@ -89,11 +90,14 @@ class SplitShard:
 
     @property
     def n_copies(self) -> int:
-        return self._scout.n_copies
+        return self.scout.n_copies
+
+    def n_bytes(self) -> dict[str, int]:
+        return {**bytes_of(self._owner), "copies": self.scout.n_bytes}
 
     def subscriptions(self) -> pa.Table:
         return self._owner.subscription_table()
 
     def save(self, folder: Path) -> None:
         self._owner.save(folder / RANKER)
-        (folder / _COPIES).write_bytes(table_bytes(self._scout.copies()))
+        (folder / _COPIES).write_bytes(table_bytes(self.scout.copies()))

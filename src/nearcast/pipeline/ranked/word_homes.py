@@ -27,6 +27,10 @@ def word_homes(
             share_out(node.children, child_of_words(node, order, word[at]), at)
 
     def share_out(children: list[Node], child: NDArray[Any], at: NDArray[np.int64]) -> None:
+        leaves = [below.number for below in children if isinstance(below, Shard)]
+        if len(leaves) == len(children):
+            home[at] = np.array(leaves, np.int64)[child]
+            return
         for number, below in enumerate(children):
             descend(below, at[child == number])
 

@@ -1,7 +1,7 @@
 """The process that keeps the shards of a host alive between the tasks of Spark.
 
 Spark gives a task to any of its Python processes, so a shard that lived in one of them would be in the wrong one half of the
-time. Here it is in the right one always. `python -m nearcast.pipeline.ranked.keeper FOLDER PROCESS` listens on a port of this
+time. Here it is in the right one always. `python -m nearcast.pipeline.keeping.keeper FOLDER PROCESS` listens on a port of this
 host, named in a file of `FOLDER` that only its user can read, together with the secret that a caller must know. It ends with
 `PROCESS` (the executor's), when its file is gone or another's, or when nobody has called for a long time.
 """
@@ -20,8 +20,8 @@ from multiprocessing.connection import Connection, Listener
 from pathlib import Path
 
 import nearcast
-from nearcast.pipeline.ranked.live_shards import LiveShards
-from nearcast.pipeline.ranked.shard_calls import Call
+from nearcast.pipeline.keeping.live_shards import LiveShards
+from nearcast.pipeline.keeping.shard_calls import Call
 
 HOST = "127.0.0.1"
 _PATIENCE_S = 1800.0
@@ -100,6 +100,6 @@ class Keeper:
 
 if __name__ == "__main__":
     # Under its own name: what callers send is of this module's classes.
-    from nearcast.pipeline.ranked.keeper import Keeper as _Keeper
+    from nearcast.pipeline.keeping.keeper import Keeper as _Keeper
 
     _Keeper(Path(sys.argv[1]), int(sys.argv[2])).serve()

@@ -9,12 +9,12 @@ from typing import Protocol
 import pyarrow as pa
 
 from nearcast.pipeline.cleaning import quarantine_rows
+from nearcast.pipeline.keeping.arrow_bytes import table_bytes
+from nearcast.pipeline.keeping.exchange import read_told, write_floors, write_told
+from nearcast.pipeline.keeping.layouts import ShardPlace
+from nearcast.pipeline.keeping.live_shards import LiveShards, Step
+from nearcast.pipeline.keeping.shard_engine import Taken
 from nearcast.pipeline.match_step import ShardWork, StepNotes
-from nearcast.pipeline.ranked.batch_log import read_log, table_bytes
-from nearcast.pipeline.ranked.exchange import read_told, write_floors, write_told
-from nearcast.pipeline.ranked.layouts import RankedPlace
-from nearcast.pipeline.ranked.live_shards import LiveShards, Step
-from nearcast.pipeline.ranked.shard_engine import Taken
 from nearcast.pipeline.task_notes import write_notes
 
 
@@ -22,7 +22,7 @@ class Call(Protocol):
     """Something to be done where shards are alive."""
 
     @property
-    def place(self) -> RankedPlace: ...
+    def place(self) -> ShardPlace: ...
 
     def run(self, shards: LiveShards) -> bytes:
         """Do it."""
@@ -46,7 +46,7 @@ class IdKinds:
 class TellCall:
     """Have a shard tell the others what they need for a batch; it is left in `folder` of the store."""
 
-    place: RankedPlace
+    place: ShardPlace
     shard: int
     step: Step
     folder: str
@@ -60,7 +60,7 @@ class TellCall:
 class TakeCall:
     """Have a shard take a batch, with what `folder` says; the answer is a table of changes, as an Arrow stream."""
 
-    place: RankedPlace
+    place: ShardPlace
     shard: int
     step: Step
     folder: str
@@ -82,9 +82,10 @@ class TakeCall:
 
     def _leave_notes(self, taken: Taken, seconds: float) -> None:
         place = self.place
-        batch = read_log(place.store, place.area, self.step.number) if taken.rejected and self.shard == 0 else None
-        # Every shard rejects the same messages; the first one says so.
-        quarantine = [] if batch is None else [quarantine_rows(batch.messages, taken.rejected)]
+        quarantine = [] if taken.aside is None else [taken.aside]
+        if taken.rejected and self.shard == 0:
+            # Every shard rejects the same messages; the first one says so.
+            quarantine.append(quarantine_rows(place.batch(self.step.number).messages, taken.rejected))
         work = ShardWork(taken.n_messages, taken.changes.num_rows, taken.candidates, seconds)
         notes = StepNotes(quarantine=quarantine, work={self.shard: work})
         write_notes(place.store, self.notes, f"take-{self.shard}", notes)

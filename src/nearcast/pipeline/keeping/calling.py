@@ -13,8 +13,8 @@ from pathlib import Path
 
 from nearcast.errors import PipelineError
 from nearcast.pipeline.host_cache import host_folder
-from nearcast.pipeline.ranked.keeper import HOST, address_file
-from nearcast.pipeline.ranked.shard_calls import Call
+from nearcast.pipeline.keeping.keeper import HOST, address_file
+from nearcast.pipeline.keeping.shard_calls import Call
 
 _STARTS_WITHIN_S = 120.0
 _TRIES = 3
@@ -26,7 +26,7 @@ _processes: dict[Path, subprocess.Popen[bytes]] = {}
 
 def call_keeper(shared_dir: str, call: Call) -> bytes:
     """The answer to a call. A keeper that died is replaced; a call is the same however often it is made."""
-    folder = host_folder(shared_dir) / "ranked"
+    folder = host_folder(shared_dir) / call.place.area.kind
     for attempt in range(_TRIES):
         try:
             connection = _connection(folder)
@@ -69,7 +69,7 @@ def _started(folder: Path) -> Connection:
         _processes[folder].kill()
         _processes.pop(folder).wait()
     # The parent of this process is of the executor and lives as long.
-    command = [sys.executable, "-m", "nearcast.pipeline.ranked.keeper", str(folder), str(os.getppid())]
+    command = [sys.executable, "-m", "nearcast.pipeline.keeping.keeper", str(folder), str(os.getppid())]
     with open(folder / "log", "ab") as log:
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd=folder

@@ -2,7 +2,7 @@
 
 A shard is after batch `b` of a history whose last mark it knows. If that is what a call expects, the call goes on from there.
 If the call was answered before (a task that runs again), the answer is given again. Else the shard is opened from its last
-snapshot and goes through the log: no list is evaluated anew.
+snapshot and goes through the log.
 """
 
 from __future__ import annotations
@@ -19,15 +19,12 @@ from typing import TypeVar
 import pyarrow as pa
 
 from nearcast.pipeline.host_cache import host_folder
-from nearcast.pipeline.ranked.batch_log import RankedBatch, read_log
-from nearcast.pipeline.ranked.exchange import read_floors, read_told
-from nearcast.pipeline.ranked.fused_shard import FusedShard
-from nearcast.pipeline.ranked.homes import FUSED
-from nearcast.pipeline.ranked.layouts import RankedPlace
-from nearcast.pipeline.ranked.shard_engine import ShardEngine, Taken
-from nearcast.pipeline.ranked.split_shard import SplitShard
+from nearcast.pipeline.keeping.batch_log import LoggedBatch
+from nearcast.pipeline.keeping.exchange import read_floors, read_told
+from nearcast.pipeline.keeping.layouts import ShardPlace
+from nearcast.pipeline.keeping.shard_engine import ShardEngine, Taken
 
-ShardKey = tuple[str, str, int, int]
+ShardKey = tuple[str, str, str, int, int]
 Work = TypeVar("Work")
 _BEFORE_ALL = -1
 _KEPT_BATCHES = 2
@@ -60,15 +57,15 @@ class LiveShards:
     def __init__(self) -> None:
         self._shards: dict[ShardKey, LiveShard] = {}
         self._locks: dict[ShardKey, threading.Lock] = {}
-        self._batches: OrderedDict[str, RankedBatch] = OrderedDict()
+        self._batches: OrderedDict[str, LoggedBatch] = OrderedDict()
         self._lock = threading.Lock()
 
-    def tell(self, place: RankedPlace, shard: int, step: Step) -> dict[int, pa.Table]:
+    def tell(self, place: ShardPlace, shard: int, step: Step) -> dict[int, pa.Table]:
         """What a shard has to tell the others before they take a batch."""
         with self._locked(place, shard) as key:
             return self._told(key, place, shard, step)[step.mark]
 
-    def take(self, place: RankedPlace, shard: int, step: Step, told: Sequence[pa.Table]) -> Taken:
+    def take(self, place: ShardPlace, shard: int, step: Step, told: Sequence[pa.Table]) -> Taken:
         """Let a shard go through a batch."""
         with self._locked(place, shard) as key:
             # In a process that was not asked to tell, the shard has not heard of the batch yet.
@@ -80,7 +77,7 @@ class LiveShards:
                 live.batch, live.mark = step.number, step.mark
             return live.taken
 
-    def _told(self, key: ShardKey, place: RankedPlace, shard: int, step: Step) -> dict[str, dict[int, pa.Table]]:
+    def _told(self, key: ShardKey, place: ShardPlace, shard: int, step: Step) -> dict[str, dict[int, pa.Table]]:
         found = self._shards.get(key)
         if found is None or step.mark not in found.told:
             live = self._after(key, place, shard, step.number - 1, step.mark_before)
@@ -89,7 +86,7 @@ class LiveShards:
             found = live
         return found.told
 
-    def snapshot(self, place: RankedPlace, shard: int, number: int, mark: str) -> ShardEngine:
+    def snapshot(self, place: ShardPlace, shard: int, number: int, mark: str) -> ShardEngine:
         """Save a shard as it is after batch `number`, unless that was done."""
         with self._locked(place, shard) as key:
             live = self._after(key, place, shard, number, mark)
@@ -98,16 +95,16 @@ class LiveShards:
 
     # --- where it stands ---------------------------------------------------------------------------------------------
 
-    def _locked(self, place: RankedPlace, shard: int) -> _Locked:
-        key: ShardKey = (place.store.identity, place.stream, place.layout.number, shard)
+    def _locked(self, place: ShardPlace, shard: int) -> _Locked:
+        key: ShardKey = (place.store.identity, place.area.kind, place.stream, place.layout.number, shard)
         with self._lock:
             lock = self._locks.setdefault(key, threading.Lock())
-            for other in [other for other in self._shards if other[:2] == key[:2] and other[2] < key[2]]:
+            for other in [other for other in self._shards if other[:3] == key[:3] and other[3] < key[3]]:
                 # Of layouts that are over nobody asks any more.
                 del self._shards[other]
         return _Locked(key, lock)
 
-    def _after(self, key: ShardKey, place: RankedPlace, shard: int, number: int, mark: str) -> LiveShard:
+    def _after(self, key: ShardKey, place: ShardPlace, shard: int, number: int, mark: str) -> LiveShard:
         """The shard after batch `number`: as it is here, or made again."""
         found = self._shards.get(key)
         if found is None or (found.batch, found.mark) != (number, mark):
@@ -115,10 +112,10 @@ class LiveShards:
             self._shards[key] = found = self._made_again(place, shard, number)
         return found
 
-    def _made_again(self, place: RankedPlace, shard: int, number: int) -> LiveShard:
+    def _made_again(self, place: ShardPlace, shard: int, number: int) -> LiveShard:
         live = last_snapshot(place, shard, number)
         for missed in range(live.batch + 1, number + 1):
-            batch = read_log(place.store, place.area, missed)
+            batch = place.batch(missed)
             live.engine.tell(missed, batch, read_floors(place.store, place.area.told(missed - 1)))
             live.engine.take(missed, batch, read_told(place.store, place.area.told(missed), shard))
             live.batch, live.mark = missed, batch.mark
@@ -131,11 +128,11 @@ class LiveShards:
         self._shards[key] = live
         return done
 
-    def _batch(self, place: RankedPlace, step: Step) -> RankedBatch:
+    def _batch(self, place: ShardPlace, step: Step) -> LoggedBatch:
         """A batch of the log, read once for all shards of this process."""
         with self._lock:
             if step.mark not in self._batches:
-                self._batches[step.mark] = read_log(place.store, place.area, step.number)
+                self._batches[step.mark] = place.batch(step.number)
                 while len(self._batches) > _KEPT_BATCHES:
                     self._batches.popitem(last=False)
             return self._batches[step.mark]
@@ -153,19 +150,19 @@ class _Locked:
         self._lock.release()
 
 
-def last_snapshot(place: RankedPlace, shard: int, number: int) -> LiveShard:
+def last_snapshot(place: ShardPlace, shard: int, number: int) -> LiveShard:
     """A shard as it was last saved up to batch `number`, or without anything."""
     folder = place.area.snapshots(place.layout.number)
     saved = [int(name) for name in place.store.names(folder) if name.isdigit() and int(name) <= number]
     for batch in reversed(saved):
         if place.store.exists(place.area.snapshot(place.layout.number, batch, shard)):
             with fetched_snapshot(place, shard, batch) as local:
-                return LiveShard(open_engine(place, shard, local), batch, (local / _MARK).read_text())
-    return LiveShard(new_engine(place, shard), _BEFORE_ALL, "")
+                return LiveShard(place.open_engine(shard, local), batch, (local / _MARK).read_text())
+    return LiveShard(place.new_engine(shard), _BEFORE_ALL, "")
 
 
 @contextmanager
-def fetched_snapshot(place: RankedPlace, shard: int, batch: int) -> Iterator[Path]:
+def fetched_snapshot(place: ShardPlace, shard: int, batch: int) -> Iterator[Path]:
     """A snapshot on this host; what is opened there is mapped, so that the folder may go afterwards."""
     parent = host_folder(place.shared_dir)
     parent.mkdir(parents=True, exist_ok=True)
@@ -175,7 +172,7 @@ def fetched_snapshot(place: RankedPlace, shard: int, batch: int) -> Iterator[Pat
         yield local
 
 
-def save_snapshot(place: RankedPlace, shard: int, live: LiveShard) -> None:
+def save_snapshot(place: ShardPlace, shard: int, live: LiveShard) -> None:
     """Save a shard, unless that was done."""
     name = place.area.snapshot(place.layout.number, live.batch, shard)
     if not place.store.exists(name):
@@ -183,22 +180,3 @@ def save_snapshot(place: RankedPlace, shard: int, live: LiveShard) -> None:
             folder.mkdir()
             live.engine.save(folder)
             (folder / _MARK).write_text(live.mark)
-
-
-def new_engine(place: RankedPlace, shard: int) -> ShardEngine:
-    """A shard without anything."""
-    return _kind(place).new(shard, place.plan_copy(), place.rules.engine_settings(place.store))
-
-
-def moved_engine(place: RankedPlace, shard: int, folder: Path, subscriptions: Sequence[pa.Table]) -> ShardEngine:
-    """A shard of these subscriptions, of which not all live there, with the window of another one saved in a folder."""
-    return _kind(place).moved(shard, place.plan_copy(), place.rules.engine_settings(place.store), folder, subscriptions)
-
-
-def open_engine(place: RankedPlace, shard: int, folder: Path) -> ShardEngine:
-    """A shard that was saved in a folder."""
-    return _kind(place).open(shard, place.plan_copy(), place.rules.engine_settings(place.store), folder)
-
-
-def _kind(place: RankedPlace) -> type[FusedShard] | type[SplitShard]:
-    return FusedShard if place.layout.mechanism in FUSED else SplitShard

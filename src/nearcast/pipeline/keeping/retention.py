@@ -1,19 +1,19 @@
-"""How long a ranked stream keeps its log and its snapshots: until every shard has been saved after them."""
+"""How long a stream keeps its log and its snapshots: until every shard has been saved after them."""
 
 from __future__ import annotations
 
-from nearcast.pipeline.ranked.layouts import RankedPlace
+from nearcast.pipeline.keeping.layouts import ShardPlace
 
 _LARGE_LOG = 256 << 20
 
 
-def is_snapshot_due(place: RankedPlace, number: int, every: int) -> bool:
+def is_snapshot_due(place: ShardPlace, number: int, every: int) -> bool:
     """Whether shards are to be saved after batch `number`: the log since the last snapshot is long, or large."""
     since = number - last_complete(place, number)
     return since >= every or place.store.size(place.area.log(number)) > _LARGE_LOG
 
 
-def last_complete(place: RankedPlace, number: int) -> int:
+def last_complete(place: ShardPlace, number: int) -> int:
     """The last batch up to `number` after which all shards were saved; if none, the one before the layout's first."""
     folder = place.area.snapshots(place.layout.number)
     saved = [int(name) for name in place.store.names(folder) if name.isdigit() and int(name) <= number]
@@ -23,7 +23,7 @@ def last_complete(place: RankedPlace, number: int) -> int:
     return place.layout.first_batch - 1
 
 
-def remove_old(place: RankedPlace, number: int) -> None:
+def remove_old(place: ShardPlace, number: int) -> None:
     """Remove what nobody needs any more when batch `number` is done; it may still have to be done again."""
     store, area = place.store, place.area
     last = last_complete(place, number - 1)

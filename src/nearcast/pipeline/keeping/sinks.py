@@ -1,4 +1,4 @@
-"""Where changes of lists go: the sinks of deliveries, with an id that follows from the change alone."""
+"""Where changes of lists and results go: the sinks of deliveries, with an id that follows from the change alone."""
 
 from __future__ import annotations
 
@@ -15,14 +15,12 @@ if TYPE_CHECKING:
 _EXACT = ("parquet", "delta")
 
 
-def change_sink(settings: PipelineSettings) -> Sink:
-    """The sink that the settings name."""
+def change_sink(settings: PipelineSettings, what: str) -> Sink:
+    """The sink that the settings name, for a step that has `what`."""
     if settings.sink_format in _EXACT:
         return sink_of(settings)
     if settings.sink_format == TOPIC:
-        raise PipelineError(
-            f"sink_format={TOPIC!r} takes deliveries, and rank has changes of lists; give parquet, delta or a format of Spark"
-        )
+        raise PipelineError(f"sink_format={TOPIC!r} takes deliveries, and {what}; give parquet, delta or a format of Spark")
     return NamedSink(settings.sink_format, settings.sink, settings.sink_options, with_change_id)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from nearcast.pipeline.ranked.batch_log import table_bytes, table_of
+from nearcast.pipeline.keeping.arrow_bytes import table_bytes, table_of
 from nearcast.pipeline.store import Store
 
 _FLOORS = "floors"
