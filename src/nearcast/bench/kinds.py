@@ -17,9 +17,12 @@ from nearcast.bench.pipeline_kind import measure_pipeline
 from nearcast.bench.plan import Plan, Point
 from nearcast.bench.prototype_kind import measure_prototype
 from nearcast.bench.ranked_kind import measure_ranked
+from nearcast.bench.ranked_shards_kind import measure_ranked_shards
+from nearcast.bench.ranked_stream_kind import measure_ranked_stream
 from nearcast.bench.record import Record
 from nearcast.bench.service_kind import measure_service
 from nearcast.bench.silent_kind import measure_silence
+from nearcast.bench.simulated_kind import measure_simulation
 
 Measure = Callable[[Plan, Point, Callable[[str], None]], list[Record]]
 
@@ -42,6 +45,9 @@ KINDS: dict[str, Kind] = {
     "moving": Kind(measure_moving, lambda plan: 2 + len(plan.series)),
     "moving_prototype": Kind(measure_moving_prototype, lambda plan: 2 + len(plan.series)),
     "ranked": Kind(measure_ranked, lambda plan: 2 + len(plan.series)),
+    "ranked_shards": Kind(measure_ranked_shards, lambda plan: 2 + len(plan.series)),
+    "ranked_stream": Kind(measure_ranked_stream, lambda plan: 2 + len(plan.series)),
+    "simulated_shards": Kind(measure_simulation, lambda plan: 1 + len(plan.series)),
     "silent": Kind(measure_silence, lambda plan: 2 + len(plan.series)),
     "encode": Kind(measure_encoding, lambda plan: 1 + len(plan.series)),
     "peers": Kind(measure_peers, lambda plan: 1 + len(plan.series)),

@@ -8,5 +8,8 @@ from nearcast.bench.metrics_of_moving import MOVING
 from nearcast.bench.metrics_of_peers import PEER_METRICS
 from nearcast.bench.metrics_of_ranking import RANKING
 from nearcast.bench.metrics_of_service import SERVICE
+from nearcast.bench.metrics_of_shards import SHARDS
+from nearcast.bench.metrics_of_simulation import SIMULATION
 
-METRICS: dict[str, Metric] = {metric.name: metric for metric in (*MATCHING, *MOVING, *PEER_METRICS, *RANKING, *SERVICE)}
+_ALL = (*MATCHING, *MOVING, *PEER_METRICS, *RANKING, *SERVICE, *SHARDS, *SIMULATION)
+METRICS: dict[str, Metric] = {metric.name: metric for metric in _ALL}

@@ -26,6 +26,9 @@ SUBJECTS = {
     "service": "index",
     "prototype": "method",
     "ranked": "index",
+    "ranked_shards": "method",
+    "ranked_stream": "method",
+    "simulated_shards": "method",
     "moving_prototype": "method",
     "peers": "method",
 }
@@ -53,6 +56,40 @@ DEFAULT_METRICS = {
         "index_bytes_per_subscription",
         "bytes_per_subscription",
         "fill_seconds",
+    ),
+    "ranked_shards": (
+        "messages_per_second",
+        "work_us_per_message",
+        "balance",
+        "copies_per_subscription",
+        "tuples_per_message",
+        "reports_per_message",
+        "floors_per_message",
+        "registrations_per_message",
+        "feed_bytes_per_message",
+    ),
+    "ranked_stream": (
+        "messages_per_second",
+        "copies_per_subscription",
+        "tuples_per_message",
+        "reports_per_message",
+        "floors_told_per_message",
+        "told_bytes_per_message",
+        "feed_bytes_per_message",
+        "opening_seconds",
+        "recovery_seconds",
+    ),
+    "simulated_shards": (
+        "simulated_messages_per_second",
+        "simulated_balance",
+        "simulated_copies_per_subscription",
+        "simulated_tuples_per_message",
+        "simulated_network_bytes_per_message",
+        "simulated_feed_bytes_per_message",
+        "simulated_shard_megabytes_per_second",
+        "simulated_shard_gib",
+        "simulated_total_gib",
+        "held_out_error_percent",
     ),
     "silent": ("ms_per_step", "traffic_per_step", "reports_per_step", "contacts_per_step"),
     "service": (
@@ -86,7 +123,7 @@ DEFAULT_METRICS = {
     "pipeline": ("messages_per_second", "us_per_message", "p50_batch_ms"),
 }
 DATA_FOLDER = "$NEARCAST_DATA"
-_COUNTS = ("n_subscriptions", "n_messages", "built_percent", "life")
+_COUNTS = ("n_subscriptions", "n_messages", "built_percent", "life", "shards")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +134,7 @@ class Size:
     timed pass by pass, one after the other: for ratios near 1, where everything fits into memory. Of the subscriptions
     `built_percent` are there from the start, the rest is inserted in small batches before messages come. Kind
     "moving" and "ranked": `n_messages` arrive in each of `repetitions` time steps, and live for `life` steps; `warm_steps`
-    more pass before the clock runs.
+    more pass before the clock runs. `shards` is for kinds that share the work out.
     """
 
     n_subscriptions: int
@@ -109,6 +146,7 @@ class Size:
     built_percent: int = 100
     life: int = 10
     warm_steps: int = 0
+    shards: int = 8
     workload: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -280,11 +318,12 @@ def _read_size(table: TomlTable) -> Size:
         built_percent=table.count("built_percent", 100),
         life=table.count("life", 10),
         warm_steps=table.count("warm_steps", 0),
+        shards=table.count("shards", 8),
         workload=table.table("workload", {}).rest(),
     )
     table.nothing_left()
-    if min(size.n_messages, size.repetitions, size.chunk, size.life) < 1:
-        raise table.problem("needs n_messages, repetitions, chunk and life of at least 1")
+    if min(size.n_messages, size.repetitions, size.chunk, size.life, size.shards) < 1:
+        raise table.problem("needs n_messages, repetitions, chunk, life and shards of at least 1")
     if size.built_percent > 100:
         raise table.problem(f"has built_percent = {size.built_percent}; expected 0 to 100")
     return size

@@ -18,10 +18,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from nearcast import settings
+from nearcast.bench.change_sums import sum_of_changes
 from nearcast.bench.plan import Plan, Point, Series
+from nearcast.bench.ranked_story import ranked_subscriptions
 from nearcast.bench.record import Record
 from nearcast.engines.ranked.buffer_kinds import BUFFER_KINDS, buffer_kind
 from nearcast.engines.ranked.ranker import Ranker
@@ -36,8 +37,6 @@ _SUBSCRIBED_AT_ONCE = 100_000
 _WARM_MESSAGES = 20
 # A state depends on its buffers, not on the index; this one is fast.
 _FILLED_BY = "impact_grid"
-# Odd constants that spread numbers over 64 bits; sums of them tell two sets of changes apart whatever their order.
-_MIX = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(0x165667B19E3779F9))
 
 
 class Method(NamedTuple):
@@ -85,11 +84,7 @@ class _Story:
         self.workload = open_workload(point.workload, **point.workload_parameters)
         n_steps = point.size.life + point.size.warm_steps + point.size.repetitions
         self._messages = self.workload.messages(point.size.n_messages * n_steps, plan.seed)
-        given = self.workload.subscriptions(point.size.n_subscriptions, plan.seed)
-        x0, y0, x1, y1 = (given[name].to_numpy() for name in ("x0", "y0", "x1", "y1"))
-        weight = np.random.default_rng([plan.seed, 1]).uniform(0.0, 1.0, given.num_rows)
-        places = {"x": (x0 + x1) / 2, "y": (y0 + y1) / 2, "spatial_weight": weight}
-        self.subscriptions = pa.table({"id": given["id"], "keywords": given["keywords"], **places})
+        self.subscriptions = ranked_subscriptions(self.workload, point.size.n_subscriptions, plan.seed)
         first_window = self._messages.slice(0, point.size.n_messages * point.size.life)
         counts = np.bincount(first_window["keywords"].combine_chunks().flatten().to_numpy())
         words = np.flatnonzero(counts)
@@ -180,7 +175,7 @@ def _live(story: _Story, label: str, method: Method, folder: Path, say: Callable
     for step in story.steps(story.size.life + story.size.warm_steps, story.size.repetitions):
         seconds, ended = _timed(ranker.advance_table, float(step))
         ends.append(seconds)
-        changes += [ended.num_rows, _checksum(ended)]
+        changes += [ended.num_rows, sum_of_changes(ended)]
         for chunk in story.arriving(step):
             seconds, arrived = _timed(ranker.publish_table, chunk)
             _check_usable(ranker)
@@ -188,7 +183,7 @@ def _live(story: _Story, label: str, method: Method, folder: Path, say: Callable
             told.append(arrived.num_rows)
             for name, counted in counters.items():
                 counted.append(getattr(ranker.report, name))
-            changes += [arrived.num_rows, _checksum(arrived)]
+            changes += [arrived.num_rows, sum_of_changes(arrived)]
         n_bytes.append(float(ranker.stats()["bytes"]))
     stats = ranker.stats()
     n_chunks = len(arrivals)
@@ -197,6 +192,7 @@ def _live(story: _Story, label: str, method: Method, folder: Path, say: Callable
         "n_subscriptions": stats["subscriptions"],
         "n_living_messages": stats["messages"],
         "bytes": stats["bytes"],
+        "table_bytes": story.subscriptions.nbytes,
         "stats": stats,
         "step_expiry_seconds": ends,
         "step_arrival_seconds": np.array(arrivals).reshape(len(ends), -1).sum(axis=1).tolist(),
@@ -275,18 +271,6 @@ def _check_usable(ranker: Ranker) -> None:
     if rejected:
         row, reason = rejected[0]
         raise NearcastError(f"{len(rejected)} generated rows were rejected; the first, row {row}: {reason}")
-
-
-def _checksum(table: pa.Table) -> int:
-    """Equal for equal sets of changes, scores to the last bit."""
-    subscription, message = (_bits(table[name]) for name in ("subscription_id", "message_id"))
-    change, score = _bits(table["change"]), np.asarray(table["score"], np.float64).view(np.uint64)
-    mixed = (subscription + np.uint64(1)) * _MIX[0] ^ (message + np.uint64(1)) * _MIX[1] ^ (score + change) * _MIX[2]
-    return int(((mixed ^ (mixed >> np.uint64(29))) * _MIX[0]).sum())
-
-
-def _bits(column: pa.ChunkedArray) -> NDArray[np.uint64]:
-    return np.asarray(column).astype(np.int64).view(np.uint64)
 
 
 def _check_reference(plan: Plan) -> None:

@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from nearcast.bench import encode_kind, moving_prototype_kind, pipeline_kind, prototype_kind, silent_kind
+from nearcast.bench import (
+    encode_kind,
+    moving_prototype_kind,
+    pipeline_kind,
+    prototype_kind,
+    ranked_shards_kind,
+    silent_kind,
+    simulated_kind,
+)
 from nearcast.bench.kinds import KINDS
 from nearcast.bench.peers import PEERS
 from nearcast.bench.plan import DEFAULT_METRICS, SIZES, SUBJECTS, Plan, list_plans, parse_plan, read_plan
@@ -21,6 +29,9 @@ METHODS = {
     "moving_prototype": moving_prototype_kind.METHODS,
     "peers": tuple(PEERS),
     "prototype": prototype_kind.METHODS,
+    "ranked_shards": ranked_shards_kind.METHODS,
+    "ranked_stream": ranked_shards_kind.METHODS,
+    "simulated_shards": simulated_kind.METHODS,
     "silent": silent_kind.METHODS,
 }
 SOURCE = """

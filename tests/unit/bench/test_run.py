@@ -14,6 +14,8 @@ import pytest
 from nearcast.bench import encode_kind, list_plans, match_kind, measuring, moving_kind, run_plan, silent_kind
 from nearcast.bench.machine import cached_kernels, commit, cpu_model, n_cached_kernels
 from nearcast.bench.metrics import METRICS
+from nearcast.bench.metrics_of_shards import SHARDS
+from nearcast.bench.metrics_of_simulation import SIMULATION
 from nearcast.bench.plan import read_plan
 from nearcast.bench.plot import plot_results
 from nearcast.bench.record import read_records
@@ -107,7 +109,8 @@ OF_MOVES = (
     "growth_percent",
 )
 OF_SILENCE = ("ms_per_step", "traffic_per_step", "reports_per_step", "contacts_per_step")
-OF_PEERS = ("single_us_per_message", "singles_per_second")
+OF_PEERS = ("single_us_per_message", "singles_per_second", "stream_us_per_message")
+OF_SHARDS = tuple(metric.name for metric in (*SHARDS, *SIMULATION))
 OF_RANKS = (
     "arrival_us",
     "expiry_us",
@@ -189,7 +192,8 @@ def test_a_match_run_keeps_every_chunk_of_every_pass(out: Path) -> None:
         assert record.counters["matches"].sum() == record.matches.sum()
         assert record.facts["n_subscriptions"] == record.value
         assert all(
-            (METRICS[name].of(record) is None) == (name in (*OF_MOVES, *OF_SILENCE, *OF_SERVICES, *OF_PEERS, *OF_RANKS))
+            (METRICS[name].of(record) is None)
+            == (name in (*OF_MOVES, *OF_SILENCE, *OF_SERVICES, *OF_PEERS, *OF_RANKS, *OF_SHARDS))
             for name in METRICS
         )
     assert np.array_equal(records[2].matches, records[3].matches)
@@ -472,6 +476,7 @@ FEW_PLANS = (
     "lfilter/methods",
     "rt_tree/baselines",
     "skype/buffers",
+    "skype/distributed_replication",
     "nearcast/encoding",
 )
 
