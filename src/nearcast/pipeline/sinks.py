@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from nearcast.pipeline.settings_table import PipelineSettings
 from nearcast.pipeline.store import Store
 from nearcast.pipeline.stream_area import StreamArea
-from nearcast.pipeline.topic_frames import TOPIC
-from nearcast.pipeline.topic_sink import FileTopicSink, KafkaTopicSink
+from nearcast.pipeline.topic_frames import TOPIC, delivery_records
+from nearcast.pipeline.topic_sink import FileTopicSink, KafkaTopicSink, Records
 from nearcast.topics.topic import read_address
 
 if TYPE_CHECKING:
@@ -131,11 +131,16 @@ def sink_of(settings: PipelineSettings) -> Sink:
     if settings.sink_format == "delta":
         return DeltaSink(settings.sink or settings.store.address(area.deliveries), settings.stream, settings.sink_options)
     if settings.sink_format == TOPIC:
-        address = read_address(settings.sink)
-        if address.is_kafka:
-            return KafkaTopicSink(address, settings.stream, settings.sink_options)
-        return FileTopicSink(address, settings.stream)
+        return topic_sink(settings, delivery_records)
     return NamedSink(settings.sink_format, settings.sink, settings.sink_options, with_delivery_id)
+
+
+def topic_sink(settings: PipelineSettings, records: Records) -> Sink:
+    """The topic that the settings name."""
+    address = read_address(settings.sink)
+    if address.is_kafka:
+        return KafkaTopicSink(address, settings.stream, records, settings.sink_options)
+    return FileTopicSink(address, settings.stream, records)
 
 
 def with_delivery_id(deliveries: DataFrame, batch: int) -> DataFrame:

@@ -9,33 +9,59 @@ from typing import TYPE_CHECKING, Any
 from nearcast.errors import PipelineError
 from nearcast.pipeline.cleaning import CORRUPT
 from nearcast.topics.files import ENDING, FileTopic
-from nearcast.topics.records import MATCH, MESSAGE
+from nearcast.topics.records import CHANGE, ENDED, MATCH, MESSAGE, MOVE, PUT
 from nearcast.topics.topic import TopicAddress
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 TOPIC = "topic"
 """The format of messages, changes and deliveries that are records of a topic."""
-MESSAGE_SCHEMA = (
-    "id string, keywords array<string>, text string, time double, "
-    "x double, y double, x0 double, y0 double, x1 double, y1 double"
+_BOX = "x0 double, y0 double, x1 double, y1 double"
+MESSAGE_SCHEMA = f"id string, keywords array<string>, text string, time double, expires double, x double, y double, {_BOX}"
+CHANGE_SCHEMA = (
+    "id string, keywords array<string>, interest string, region string, time double, x double, y double, "
+    f"{_BOX}, k int, spatial_weight double"
 )
-"""What a message in a topic may have, unless the settings say otherwise."""
+MOVE_SCHEMA = f"id string, region string, time double, {_BOX}"
+"""What messages, subscriptions and moves in topics may have, unless the settings say otherwise."""
 
 
 def read_topic_messages(reader: Any, address: TopicAddress, options: Mapping[str, str], schema: str) -> DataFrame:
     """Messages of a topic under the names of their table; `reader` is that of a batch or of a stream."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    columns = schema or MESSAGE_SCHEMA
-    envelope = f"type string, data struct<{columns}>, {CORRUPT} string"
-    parsing = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
-    line = F.col("value").cast("string")
-    parsed = _loaded(reader, address, options).select(line.alias("value"), F.from_json(line, envelope, parsing).alias("event"))
+    parsed = _events(reader, address, options, schema or MESSAGE_SCHEMA)
     is_message = F.coalesce(F.col("event.type") == MESSAGE, F.lit(False)) & F.col("event.data").isNotNull()
     corrupt = F.when(is_message, F.col(f"event.{CORRUPT}")).otherwise(F.col("value"))
     return parsed.select("event.data.*", corrupt.alias(CORRUPT))
+
+
+def read_topic_changes(reader: Any, address: TopicAddress, options: Mapping[str, str], schema: str) -> DataFrame:
+    """Changes of subscriptions, with a column that says whether they are filed or end; other records are passed over."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    parsed = _events(reader, address, options, schema or CHANGE_SCHEMA)
+    change = F.when(F.col("event.type") == PUT, 1).when(F.col("event.type") == ENDED, -1)
+    return parsed.where(change.isNotNull()).select("event.data.*", change.alias("change"))
+
+
+def read_topic_moves(reader: Any, address: TopicAddress, options: Mapping[str, str], schema: str) -> DataFrame:
+    """Where subscribers are; other records are passed over."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    parsed = _events(reader, address, options, schema or MOVE_SCHEMA)
+    return parsed.where(F.col("event.type") == MOVE).select("event.data.*")
+
+
+def _events(reader: Any, address: TopicAddress, options: Mapping[str, str], schema: str) -> DataFrame:
+    """Records as their text and as an event whose data has the schema."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    envelope = f"type string, data struct<{schema}>, {CORRUPT} string"
+    parsing = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
+    line = F.col("value").cast("string")
+    return _loaded(reader, address, options).select(line.alias("value"), F.from_json(line, envelope, parsing).alias("event"))
 
 
 def _loaded(reader: Any, address: TopicAddress, options: Mapping[str, str]) -> DataFrame:
@@ -65,18 +91,42 @@ def with_connector(load: Any) -> Any:
         ) from None
 
 
-def delivery_records(deliveries: DataFrame, stream: str) -> DataFrame:
-    """Deliveries as records: `key` is the subscription, `value` the JSON; the id follows from message and subscription."""
+def delivery_records(deliveries: DataFrame, stream: str, batch: int) -> DataFrame:
+    """Deliveries as records; the id follows from message and subscription, whatever the batch."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    message, subscription = F.col("message_id").cast("string"), F.col("subscription_id").cast("string")
+    data = F.struct(F.col("subscription_id").cast("string").alias("subscription"), _text("message_id"))
+    return _records(deliveries, stream, MATCH, F.struct("message_id", "subscription_id"), data)
+
+
+def change_records(changes: DataFrame, stream: str, batch: int) -> DataFrame:
+    """Changes of lists and results as records; the id follows from batch, tick, subscription, message and change."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    what = F.struct(F.lit(batch).alias("batch"), "tick", "subscription_id", "message_id", "change")
+    told = [name for name in ("change", "score") if name in changes.columns]
+    data = F.struct("tick", F.col("subscription_id").cast("string").alias("subscription"), _text("message_id"), *told)
+    return _records(changes, stream, CHANGE, what, data)
+
+
+def _records(frame: DataFrame, stream: str, type: str, identity: Column, data: Column) -> DataFrame:
+    """Rows as records: `key` is the subscription, `value` the JSON."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    subscription = F.col("subscription_id").cast("string")
     event = F.struct(
         F.lit("1.0").alias("specversion"),
-        F.sha2(F.to_json(F.struct("message_id", "subscription_id")), 256).alias("id"),
+        F.sha2(F.to_json(identity), 256).alias("id"),
         F.lit(f"/streams/{stream}").alias("source"),
-        F.lit(MATCH).alias("type"),
+        F.lit(type).alias("type"),
         subscription.alias("subject"),
         F.lit("application/json").alias("datacontenttype"),
-        F.struct(subscription.alias("subscription"), message.alias("message_id")).alias("data"),
+        data.alias("data"),
     )
-    return deliveries.select(subscription.alias("key"), F.to_json(event).alias("value"))
+    return frame.select(subscription.alias("key"), F.to_json(event).alias("value"))
+
+
+def _text(name: str) -> Column:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    return F.col(name).cast("string").alias(name)

@@ -1,13 +1,13 @@
-"""Deliveries into a topic as CloudEvents: exactly once into files, by the batch; at least once into Kafka, with ids."""
+"""Deliveries and changes into a topic: exactly once into files, by the batch; at least once into Kafka, with ids."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nearcast.pipeline.topic_frames import delivery_records, with_connector
+from nearcast.pipeline.topic_frames import with_connector
 from nearcast.topics.files import FileTopic
 from nearcast.topics.topic import TopicAddress
 
@@ -15,11 +15,15 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
+Records = Callable[["DataFrame", str, int], "DataFrame"]
+"""Rows of a batch of a stream as records: `key` and `value`."""
+
+
 class FileTopicSink:
     """Spark writes the files of a batch beside the topic; they get their numbers when all are there."""
 
-    def __init__(self, address: TopicAddress, stream: str) -> None:
-        self._address, self._stream = address, stream
+    def __init__(self, address: TopicAddress, stream: str, records: Records) -> None:
+        self._address, self._stream, self._records = address, stream, records
         self._aside: dict[str, Path] = {}
 
     @property
@@ -31,7 +35,7 @@ class FileTopicSink:
 
     def write(self, deliveries: DataFrame, batch: int, staging: str) -> None:
         aside = self._aside[staging] = self._topic().new_aside()
-        delivery_records(deliveries, self._stream).select("value").write.option("compression", "none").text(str(aside))
+        self._records(deliveries, self._stream, batch).select("value").write.option("compression", "none").text(str(aside))
 
     def commit(self, batch: int, staging: str) -> None:
         topic = self._topic()
@@ -51,6 +55,7 @@ class KafkaTopicSink:
 
     address: TopicAddress
     stream: str
+    records: Records
     options: Mapping[str, Any]
 
     @property
@@ -63,7 +68,7 @@ class KafkaTopicSink:
     def write(self, deliveries: DataFrame, batch: int, staging: str) -> None:
         named = {"kafka.bootstrap.servers": self.address.servers, "topic": self.address.name}
         options = {**named, **{str(name): str(value) for name, value in self.options.items()}}
-        with_connector(delivery_records(deliveries, self.stream).write.format("kafka").options(**options).save)
+        with_connector(self.records(deliveries, self.stream, batch).write.format("kafka").options(**options).save)
 
     def commit(self, batch: int, staging: str) -> None:
         """Nothing to do: what was sent is there."""

@@ -13,6 +13,8 @@ MESSAGE = "io.nearcast.message"
 PUT = "io.nearcast.subscription.put"
 ENDED = "io.nearcast.subscription.ended"
 MATCH = "io.nearcast.match"
+MOVE = "io.nearcast.move"
+CHANGE = "io.nearcast.change"
 
 
 class Record(NamedTuple):
@@ -51,6 +53,11 @@ def message_record(source: str, row: Mapping[str, Any]) -> Record:
 def put_record(source: str, change: str, row: Mapping[str, Any]) -> Record:
     """A subscription that is new or replaced: id, keywords or interest, region or x0, y0, x1, y1. `change` names the change."""
     return record_of(PUT, f"{row['id']}-{change}", source, str(row["id"]), row)
+
+
+def move_record(source: str, move: str, row: Mapping[str, Any]) -> Record:
+    """Where a subscriber is: id, region or x0, y0, x1, y1, time. `move` names the move."""
+    return record_of(MOVE, f"{row['id']}-{move}", source, str(row["id"]), row)
 
 
 def ended_record(source: str, change: str, id: str) -> Record:

@@ -13,7 +13,6 @@ import pyarrow as pa
 import pytest
 
 import nearcast as nc
-from nearcast.errors import PipelineError
 from nearcast.pipeline.keeping.areas import RankedArea
 from nearcast.pipeline.keeping.batch_log import write_log
 from nearcast.pipeline.keeping.calling import _processes, call_keeper
@@ -22,14 +21,12 @@ from nearcast.pipeline.keeping.layouts import Layout, publish_layout
 from nearcast.pipeline.keeping.live_shards import LiveShards, Step
 from nearcast.pipeline.keeping.sequencing import latest_changes, ordered_messages
 from nearcast.pipeline.keeping.shard_calls import IdKinds, TakeCall, TellCall
-from nearcast.pipeline.keeping.sinks import change_sink
 from nearcast.pipeline.ranked.batch_log import RankedBatch
 from nearcast.pipeline.ranked.layouts import RankedPlace, store_plan
 from nearcast.pipeline.ranked.planning import plan_ranked
 from nearcast.pipeline.ranked.prefixes import is_in_prefix, suffix_lengths
 from nearcast.pipeline.ranked.rules import RankingRules
 from nearcast.pipeline.ranked.word_homes import concerns, word_homes
-from nearcast.pipeline.settings_table import PipelineSettings
 from nearcast.pipeline.shard_tree import WordNode
 from nearcast.pipeline.store import Store
 from nearcast.testing.ranked_streams import StreamMaker, changes_of, rows_of
@@ -188,8 +185,3 @@ def test_a_saved_batch_is_the_first_that_was_written(tmp_path: Path) -> None:
     assert found.put.equals(first.put)
     assert found.messages.equals(first.messages)
     assert RankedBatch.from_bytes(second.to_bytes()).removed.equals(second.removed)
-
-
-def test_a_topic_is_refused_as_sink_of_changes() -> None:
-    with pytest.raises(PipelineError, match="changes of lists"):
-        change_sink(PipelineSettings(work="w", sink_format="topic", sink="file:///f"), "rank has changes of lists")

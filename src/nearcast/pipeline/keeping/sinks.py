@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nearcast.errors import PipelineError
 from nearcast.pipeline.settings_table import PipelineSettings
-from nearcast.pipeline.sinks import DELIVERY_ID, NamedSink, Sink, sink_of
-from nearcast.pipeline.topic_frames import TOPIC
+from nearcast.pipeline.sinks import DELIVERY_ID, NamedSink, Sink, sink_of, topic_sink
+from nearcast.pipeline.topic_frames import TOPIC, change_records
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -15,12 +14,12 @@ if TYPE_CHECKING:
 _EXACT = ("parquet", "delta")
 
 
-def change_sink(settings: PipelineSettings, what: str) -> Sink:
-    """The sink that the settings name, for a step that has `what`."""
+def change_sink(settings: PipelineSettings) -> Sink:
+    """The sink that the settings name."""
     if settings.sink_format in _EXACT:
         return sink_of(settings)
     if settings.sink_format == TOPIC:
-        raise PipelineError(f"sink_format={TOPIC!r} takes deliveries, and {what}; give parquet, delta or a format of Spark")
+        return topic_sink(settings, change_records)
     return NamedSink(settings.sink_format, settings.sink, settings.sink_options, with_change_id)
 
 

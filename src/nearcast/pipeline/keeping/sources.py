@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from nearcast.errors import PipelineError
 from nearcast.pipeline.settings_table import PipelineSettings
+from nearcast.pipeline.topic_frames import TOPIC, read_topic_changes, read_topic_moves
+from nearcast.topics.topic import read_address
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -21,6 +23,9 @@ def read_side(session: SparkSession, settings: PipelineSettings, name: str, what
         raise PipelineError(f"no {what} were named; give --set {name}=PATH")
     reader: Any = session.readStream if is_stream else session.read
     options = {str(option): str(value) for option, value in given.items()}
+    if kind == TOPIC:
+        read = read_topic_moves if name == "moves" else read_topic_changes
+        return read(reader, read_address(path), options, schema)
     if not schema and is_stream and kind == "parquet":
         # A stream of files asks for the schema first; the files that are there have it.
         schema = session.read.options(**options).parquet(path).schema

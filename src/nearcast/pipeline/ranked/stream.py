@@ -36,7 +36,7 @@ class RankedRunner(ShardedRunner[RankedBatch]):
     more_columns = ", score double"
 
     def __init__(self, settings: PipelineSettings, rules: RankingRules, sink: Sink | None = None) -> None:
-        super().__init__(settings, RankedArea(settings.stream), sink or change_sink(settings, "rank has changes of lists"))
+        super().__init__(settings, RankedArea(settings.stream), sink or change_sink(settings))
         self._rules = rules
 
     def _read(self, rows: DataFrame, number: int) -> ReadRows[RankedBatch]:

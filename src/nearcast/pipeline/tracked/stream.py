@@ -35,7 +35,7 @@ class TrackedRunner(ShardedRunner[TrackedBatch]):
     """A batch of a tracked stream."""
 
     def __init__(self, settings: PipelineSettings, rules: TrackingRules, sink: Sink | None = None) -> None:
-        super().__init__(settings, TrackedArea(settings.stream), sink or change_sink(settings, "track has changes of results"))
+        super().__init__(settings, TrackedArea(settings.stream), sink or change_sink(settings))
         self._rules = rules
 
     def _read(self, rows: DataFrame, number: int) -> ReadRows[TrackedBatch]:
