@@ -176,6 +176,7 @@ def test_bad_rows_are_put_aside_and_other_sinks_can_tell_repeats(spark: SparkSes
         ("b", [], 1.0, 1.0, 1),
         ("c", ["rain"], 1.0, 1.0, 5),
         (None, ["rain"], 1.0, 1.0, 1),
+        ("d", ["rain"], 1.0, 1.0, 300),
     ]
     frame = rows_of_frames(
         spark.createDataFrame(messages, "id long, text string, x double, y double"),
@@ -190,9 +191,9 @@ def test_bad_rows_are_put_aside_and_other_sinks_can_tell_repeats(spark: SparkSes
         ("a", 1, 1)
     ]
     (facts,) = read_batches(settings)
-    assert (facts.read, facts.quarantined) == (7, 5)
+    assert (facts.read, facts.quarantined) == (8, 6)
     reasons = " ".join(pq.read_table(tmp_path / "work" / StreamArea("rank").quarantine)["reason"].to_pylist())
-    for expected in ("outside lonlat", "still in the window", "no keywords", "change is 5", "id is null"):
+    for expected in ("outside lonlat", "still in the window", "no keywords", "change is 5", "id is null", "change is None"):
         assert expected in reasons
 
 

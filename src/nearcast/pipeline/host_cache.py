@@ -6,8 +6,10 @@ make the same one, the second throws its own away. A copy that somebody deleted 
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import getpass
+import os
 import shutil
 import tempfile
 import uuid
@@ -29,6 +31,23 @@ _opened: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
 def host_folder(shared_dir: str) -> Path:
     """The folder of this host: the one that was set, or one of this user in the system's folder for such things."""
     return Path(shared_dir) if shared_dir else Path(tempfile.gettempdir()) / f"nearcast-{getpass.getuser()}"
+
+
+def is_running(process: int) -> bool:
+    """Whether this host has a process of that number, whosever it is."""
+    try:
+        os.kill(process, 0)
+    except OSError as error:
+        return error.errno != errno.ESRCH
+    return True
+
+
+def remove_orphans(folder: Path, prefix: str) -> None:
+    """Remove what was left in a folder by processes that were killed: named by the prefix and the number of the process."""
+    for left in folder.glob(f"{prefix}*"):
+        process = left.name.removeprefix(prefix).split("-")[0]
+        if process.isdigit() and not is_running(int(process)):
+            shutil.rmtree(left, ignore_errors=True)
 
 
 def fetched(store: Store, name: str, shared_dir: str) -> Path:

@@ -23,6 +23,8 @@ import pyarrow.parquet as pq
 from nearcast.errors import StoredFormatError
 
 _IDENTITY = "IDENTITY"
+FILLED = ".nearcast-new-"
+"""Folders for temporary files that begin so, and go on with the number of a process, are being filled by it."""
 
 
 class Store:
@@ -141,9 +143,12 @@ class Store:
         self._files[0].move(self.path(source), self.path(target))
 
     @contextmanager
-    def new_folder(self, name: str) -> Iterator[Path]:
-        """A local folder to fill; it becomes the folder `name` of the store when the block ends without an error."""
-        with tempfile.TemporaryDirectory(prefix="nearcast-") as parent:
+    def new_folder(self, name: str, last: str = "") -> Iterator[Path]:
+        """A local folder to fill; it becomes the folder `name` of the store when the block ends without an error.
+
+        Where a folder cannot appear in one step, its file `last` is written after all others: who sees it sees all.
+        """
+        with tempfile.TemporaryDirectory(prefix=f"{FILLED}{os.getpid()}-") as parent:
             local = Path(parent) / "new"
             yield local
             if self.is_local:
@@ -154,7 +159,10 @@ class Store:
                 shutil.copytree(local, aside)
                 os.rename(aside, target)
             else:
+                kept_back = (local / last).rename(Path(parent) / "last") if last else None
                 pafs.copy_files(str(local), self.path(name), destination_filesystem=self._files[0])
+                if kept_back is not None:
+                    self.write_bytes(f"{name}/{last}", kept_back.read_bytes())
 
     def fetch_folder(self, name: str, target: Path) -> None:
         """Copy a folder of the store to a local one that does not exist yet; on the same disk, by hard links."""

@@ -6,6 +6,8 @@ import json
 import os
 import signal
 import time
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Client
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +18,7 @@ import nearcast as nc
 from nearcast.pipeline.keeping.areas import RankedArea
 from nearcast.pipeline.keeping.batch_log import write_log
 from nearcast.pipeline.keeping.calling import _processes, call_keeper
-from nearcast.pipeline.keeping.keeper import address_file
+from nearcast.pipeline.keeping.keeper import HOST, address_file
 from nearcast.pipeline.keeping.layouts import Layout, publish_layout
 from nearcast.pipeline.keeping.live_shards import LiveShards, Step
 from nearcast.pipeline.keeping.sequencing import latest_changes, ordered_messages
@@ -150,11 +152,16 @@ def test_a_keeper_is_started_answers_and_is_replaced(tmp_path: Path) -> None:
 
     assert take(0) == world.expected[0]
     assert address.stat().st_mode & 0o077 == 0
-    process = json.loads(address.read_text())["process"]
+    facts = json.loads(address.read_text())
+    process = facts["process"]
+    # Somebody who does not know the secret, as he looks for another keeper: nothing happens.
+    with pytest.raises(AuthenticationError):
+        Client((HOST, facts["port"]), authkey=b"another")
     # A call that cannot be answered is an error of the caller, and nothing else.
     with pytest.raises(nc.NearcastError, match="FileNotFoundError"):
         call_keeper(host, TellCall(world.place, 0, Step(9, "no such mark", "nor this"), "told"))
     assert take(1) == world.expected[1]
+    assert json.loads(address.read_text())["process"] == process
     # Killed, it is replaced by the next call.
     os.kill(process, signal.SIGKILL)
     assert take(2) == world.expected[2]

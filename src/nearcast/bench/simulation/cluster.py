@@ -44,13 +44,11 @@ def simulate(model: CostModel, per_shard: MeasuredShards, loads: ShardLoads, is_
     busy = model.tell_us(loads) + model.take_us(loads)
     n_subscriptions = float(loads.owned.sum())
     reports, feedback = per_shard.reports_per_list * n_subscriptions, per_shard.feedback_per_list * n_subscriptions
-    # Where lists are where messages are looked for, the message that is matched is the one that the window takes.
-    tuples = float(loads.reached.sum())
-    told = 0.0 if is_fused else reports * _REPORT_BYTES + feedback * _FEEDBACK_BYTES
-    matched = 0.0 if is_fused else tuples * per_shard.message_bytes
-    feed = n_shards * per_shard.message_bytes
-    busiest_share = float((loads.owned / n_subscriptions).max())
-    arrives = per_shard.message_bytes * (1.0 + (0.0 if is_fused else float(loads.reached.max()))) + told * busiest_share
+    # Reports go to those who have the lists, feedback to those who have copies.
+    reported = reports * _REPORT_BYTES * loads.owned / n_subscriptions
+    fed_back = feedback * _FEEDBACK_BYTES * loads.copies / loads.copies.sum()
+    # Where lists are where messages are looked for, nothing is told, and the message that is matched is that of the window.
+    told = np.zeros(n_shards) if is_fused else loads.reached * per_shard.message_bytes + reported + fed_back
     copied = np.zeros(n_shards) if is_fused else loads.copies
     held = per_shard.window_bytes + loads.owned * per_shard.list_bytes + copied * per_shard.copy_bytes
     per_second = 1e6 / slowest_us
@@ -59,11 +57,11 @@ def simulate(model: CostModel, per_shard: MeasuredShards, loads: ShardLoads, is_
         work_us_per_message=float(busy.sum()),
         balance=float(busy.mean() / busy.max()),
         copies_per_subscription=float(loads.copies.sum()) / n_subscriptions,
-        tuples_per_message=tuples,
+        tuples_per_message=float(loads.reached.sum()),
         reports_per_message=0.0 if is_fused else reports,
-        network_bytes_per_message=matched + told,
-        feed_bytes_per_message=feed,
-        shard_megabytes_per_second=arrives * per_second / 1e6,
+        network_bytes_per_message=float(told.sum()),
+        feed_bytes_per_message=n_shards * per_shard.message_bytes,
+        shard_megabytes_per_second=(per_shard.message_bytes + float(told.max())) * per_second / 1e6,
         shard_gib=float(held.max()) / _GIB,
         total_gib=float(held.sum()) / _GIB,
     )

@@ -6,6 +6,6 @@
 
 A batch is written down first (`batch_log`): what happens in it, in one order, is then a fact, however often it runs (`runner`).
 A shard goes from batch to batch (`shard_engine`) in a process that outlives Spark's tasks (`keeper`, `calling`), and is found
-again from a snapshot and the log when that process is gone (`live_shards`, `retention`). How a stream is cut into shards may
-change between two batches (`layouts`, `wishes`). Only `runner`, `asking`, `sinks` and `sources` know Spark.
+again from a snapshot and the log when that process is gone (`live_shards`, `snapshots`, `retention`). How a stream is cut into
+shards may change between two batches (`layouts`, `wishes`). Only `runner`, `asking`, `sinks` and `sources` know Spark.
 """

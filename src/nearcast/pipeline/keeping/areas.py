@@ -17,8 +17,12 @@ class ShardArea:
     def root(self) -> str:
         return f"streams/{self.stream}/{self.kind}"
 
+    @property
+    def logs(self) -> str:
+        return f"{self.root}/log"
+
     def log(self, batch: int) -> str:
-        return f"{self.root}/log/{batch:08d}.arrow"
+        return f"{self.logs}/{batch:08d}.arrow"
 
     def told(self, batch: int) -> str:
         """What shards told each other in a batch."""

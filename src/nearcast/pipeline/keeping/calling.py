@@ -8,11 +8,12 @@ import os
 import subprocess
 import sys
 import time
+from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client, Connection
 from pathlib import Path
 
 from nearcast.errors import PipelineError
-from nearcast.pipeline.host_cache import host_folder
+from nearcast.pipeline.host_cache import host_folder, is_running
 from nearcast.pipeline.keeping.keeper import HOST, address_file
 from nearcast.pipeline.keeping.shard_calls import Call
 
@@ -48,6 +49,8 @@ def _connection(folder: Path) -> Connection:
     """A connection of this process, which does one thing at a time."""
     if folder not in _connections:
         folder.mkdir(parents=True, exist_ok=True)
+        if folder.stat().st_uid != os.getuid():
+            raise PipelineError(f"{str(folder)!r} is of another user; give a folder of your own: --set shared_dir=FOLDER")
         with open(folder / "keeper.lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             found = _connected(folder)
@@ -57,9 +60,13 @@ def _connection(folder: Path) -> Connection:
 
 def _connected(folder: Path) -> Connection | None:
     try:
-        facts = json.loads(address_file(folder).read_text())
+        with open(address_file(folder)) as file:
+            is_ours, facts = os.fstat(file.fileno()).st_uid == os.getuid(), json.load(file)
+        # The port of a keeper that died may be somebody else's by now, who waits for something else to be said.
+        if not is_ours or not is_running(facts["process"]):
+            return None
         return Client((HOST, facts["port"]), authkey=bytes.fromhex(facts["secret"]))
-    except (OSError, EOFError, ValueError):
+    except (OSError, EOFError, ValueError, AuthenticationError):
         return None
 
 

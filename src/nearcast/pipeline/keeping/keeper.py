@@ -16,12 +16,15 @@ import sys
 import threading
 import time
 import traceback
+from multiprocessing import AuthenticationError
 from multiprocessing.connection import Connection, Listener
 from pathlib import Path
 
 import nearcast
+from nearcast.pipeline.host_cache import is_running
 from nearcast.pipeline.keeping.live_shards import LiveShards
 from nearcast.pipeline.keeping.shard_calls import Call
+from nearcast.pipeline.keeping.snapshots import remove_left
 
 HOST = "127.0.0.1"
 _PATIENCE_S = 1800.0
@@ -43,6 +46,7 @@ class Keeper:
         self._n_running = 0
 
     def serve(self) -> None:
+        remove_left(self._file.parent.parent)
         secret = secrets.token_bytes(32)
         with Listener((HOST, 0), backlog=64, authkey=secret) as listener:
             self._announce(listener.address[1], secret)
@@ -50,7 +54,7 @@ class Keeper:
             while True:
                 try:
                     connection = listener.accept()
-                except (OSError, EOFError):
+                except (OSError, EOFError, AuthenticationError):
                     # Somebody who did not know the secret, or went away.
                     continue
                 threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
@@ -90,12 +94,11 @@ class Keeper:
 
     def _is_needed(self) -> bool:
         try:
-            os.kill(self._process, 0)
             is_ours = json.loads(self._file.read_text())["process"] == os.getpid()
         except (OSError, ValueError):
             return False
         is_idle = not self._n_running and time.monotonic() - self._last_call > _PATIENCE_S
-        return is_ours and not is_idle
+        return is_running(self._process) and is_ours and not is_idle
 
 
 if __name__ == "__main__":

@@ -9,26 +9,21 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 import pyarrow as pa
 
-from nearcast.pipeline.host_cache import host_folder
 from nearcast.pipeline.keeping.batch_log import LoggedBatch
 from nearcast.pipeline.keeping.exchange import read_floors, read_told
 from nearcast.pipeline.keeping.layouts import ShardPlace
 from nearcast.pipeline.keeping.shard_engine import ShardEngine, Taken
+from nearcast.pipeline.keeping.snapshots import last_snapshot, save_snapshot
 
 ShardKey = tuple[str, str, str, int, int]
 Work = TypeVar("Work")
-_BEFORE_ALL = -1
 _KEPT_BATCHES = 2
-_MARK = "mark"
 
 
 @dataclass(slots=True)
@@ -81,7 +76,7 @@ class LiveShards:
         found = self._shards.get(key)
         if found is None or step.mark not in found.told:
             live = self._after(key, place, shard, step.number - 1, step.mark_before)
-            batch, floors = self._batch(place, step), read_floors(place.store, place.area.told(step.number - 1))
+            batch, floors = self._batch(place, step), _floors_before(place, step.number)
             live.told = {step.mark: self._careful(key, lambda: live.engine.tell(step.number, batch, floors))}
             found = live
         return found.told
@@ -90,7 +85,7 @@ class LiveShards:
         """Save a shard as it is after batch `number`, unless that was done."""
         with self._locked(place, shard) as key:
             live = self._after(key, place, shard, number, mark)
-            save_snapshot(place, shard, live)
+            save_snapshot(place, shard, live.engine, live.batch, live.mark)
             return live.engine
 
     # --- where it stands ---------------------------------------------------------------------------------------------
@@ -113,10 +108,10 @@ class LiveShards:
         return found
 
     def _made_again(self, place: ShardPlace, shard: int, number: int) -> LiveShard:
-        live = last_snapshot(place, shard, number)
+        live = LiveShard(*last_snapshot(place, shard, number))
         for missed in range(live.batch + 1, number + 1):
             batch = place.batch(missed)
-            live.engine.tell(missed, batch, read_floors(place.store, place.area.told(missed - 1)))
+            live.engine.tell(missed, batch, _floors_before(place, missed))
             live.engine.take(missed, batch, read_told(place.store, place.area.told(missed), shard))
             live.batch, live.mark = missed, batch.mark
         return live
@@ -150,33 +145,6 @@ class _Locked:
         self._lock.release()
 
 
-def last_snapshot(place: ShardPlace, shard: int, number: int) -> LiveShard:
-    """A shard as it was last saved up to batch `number`, or without anything."""
-    folder = place.area.snapshots(place.layout.number)
-    saved = [int(name) for name in place.store.names(folder) if name.isdigit() and int(name) <= number]
-    for batch in reversed(saved):
-        if place.store.exists(place.area.snapshot(place.layout.number, batch, shard)):
-            with fetched_snapshot(place, shard, batch) as local:
-                return LiveShard(place.open_engine(shard, local), batch, (local / _MARK).read_text())
-    return LiveShard(place.new_engine(shard), _BEFORE_ALL, "")
-
-
-@contextmanager
-def fetched_snapshot(place: ShardPlace, shard: int, batch: int) -> Iterator[Path]:
-    """A snapshot on this host; what is opened there is mapped, so that the folder may go afterwards."""
-    parent = host_folder(place.shared_dir)
-    parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix=".snapshot-", dir=parent) as fetched_to:
-        local = Path(fetched_to) / "shard"
-        place.store.fetch_folder(place.area.snapshot(place.layout.number, batch, shard), local)
-        yield local
-
-
-def save_snapshot(place: ShardPlace, shard: int, live: LiveShard) -> None:
-    """Save a shard, unless that was done."""
-    name = place.area.snapshot(place.layout.number, live.batch, shard)
-    if not place.store.exists(name):
-        with place.store.new_folder(name) as folder:
-            folder.mkdir()
-            live.engine.save(folder)
-            (folder / _MARK).write_text(live.mark)
+def _floors_before(place: ShardPlace, number: int) -> list[pa.Table]:
+    """The floors that owners told in the batch before. Those of another layout do not count: its owners had other lists."""
+    return read_floors(place.store, place.area.told(number - 1)) if number > place.layout.first_batch else []

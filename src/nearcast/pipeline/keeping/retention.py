@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from nearcast.pipeline.keeping.layouts import ShardPlace
+from nearcast.pipeline.keeping.snapshots import is_saved
 
 _LARGE_LOG = 256 << 20
 
@@ -18,7 +19,7 @@ def last_complete(place: ShardPlace, number: int) -> int:
     folder = place.area.snapshots(place.layout.number)
     saved = [int(name) for name in place.store.names(folder) if name.isdigit() and int(name) <= number]
     for batch in reversed(saved):
-        if len(place.store.names(f"{folder}/{batch:08d}")) == place.layout.n_shards:
+        if all(is_saved(place, shard, batch) for shard in range(place.layout.n_shards)):
             return batch
     return place.layout.first_batch - 1
 

@@ -83,6 +83,11 @@ class ShardedRunner(ABC, Generic[Batch]):
 
     # --- a batch ------------------------------------------------------------------------------------------------------
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether a batch was delivered, or at least written down: then other rows with its number would be lost."""
+        return bool(self._store.names(self._area.batches) or self._store.names(self._shards.logs))
+
     def __call__(self, rows: DataFrame, number: int) -> None:
         began, session = time.time(), rows.sparkSession
         if self._sink.has(number):
@@ -170,9 +175,9 @@ def start_sharded(rows: DataFrame, settings: PipelineSettings, runner: ShardedRu
     store, area = settings.store, StreamArea(settings.stream)
     # Tries that died left these; no try of this stream is alive now.
     store.delete(area.staging)
-    if store.names(area.batches) and not store.exists(area.checkpoint):
+    if runner.has_begun and not store.exists(area.checkpoint):
         raise PipelineError(
-            f"the stream {settings.stream!r} has delivered, but its checkpoint {store.address(area.checkpoint)!r} is gone; "
+            f"the stream {settings.stream!r} has begun, but its checkpoint {store.address(area.checkpoint)!r} is gone; "
             "restore it, or give the stream another name: --set stream=NAME"
         )
     writer = rows.writeStream.queryName(settings.stream).foreachBatch(runner)

@@ -50,4 +50,5 @@ def with_change(frame: DataFrame) -> DataFrame:
     from pyspark.sql import functions as F  # noqa: N812
 
     change = F.col("change") if "change" in frame.columns else F.lit(1)
-    return frame.withColumn("change", change.cast("tinyint"))
+    # What is no such number becomes null, and is set aside with its row; a cast would end the stream.
+    return frame.withColumn("change", change.try_cast("tinyint"))

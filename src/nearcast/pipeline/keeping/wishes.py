@@ -53,5 +53,7 @@ def layout_for(place: ShardPlace, number: int, move: Callable[[Wish], Layout]) -
     if wish.name != now.wish:
         now = move(wish)
         publish_layout(store, area, now)
-    store.delete(area.wish)
+    # Somebody may have wished for something else meanwhile.
+    if store.read_json(area.wish)["name"] == wish.name:
+        store.delete(area.wish)
     return now

@@ -14,7 +14,8 @@ import pyarrow as pa
 from nearcast.pipeline.keeping.arrow_bytes import table_bytes, table_of
 from nearcast.pipeline.keeping.asking import AskAll
 from nearcast.pipeline.keeping.layouts import Layout
-from nearcast.pipeline.keeping.live_shards import LiveShard, LiveShards, fetched_snapshot, save_snapshot
+from nearcast.pipeline.keeping.live_shards import LiveShards
+from nearcast.pipeline.keeping.snapshots import fetched_snapshot, save_snapshot
 from nearcast.pipeline.keeping.wishes import Wish
 from nearcast.pipeline.ranked.fused_shard import FusedShard
 from nearcast.pipeline.ranked.layouts import RankedPlace, store_plan
@@ -31,13 +32,19 @@ def move_to(place: RankedPlace, wish: Wish, number: int, plan_rows: int, ask_all
     ask_all([LeaveCall(place, shard, number - 1, before.mark, folder) for shard in range(place.layout.n_shards)])
     tables = [table_of(store.read_bytes(f"{folder}/{name}")) for name in store.names(folder)]
     filled = [table for table in tables if table.num_rows] or tables[:1]
-    sample = pa.concat_tables(filled).slice(0, plan_rows)
+    sample = _spread_out(pa.concat_tables(filled), plan_rows)
     plan = plan_ranked(wish.mechanism, wish.n_shards, place.rules.space, sample, before.messages)
     layout = Layout(store_plan(store, area, plan), number, plan.mechanism, plan.n_shards, wish.name)
     there = replace(place, layout=layout)
     ask_all([ComeCall(place, there, shard, number - 1, before.mark, folder) for shard in range(layout.n_shards)])
     store.delete(folder)
     return layout
+
+
+def _spread_out(subscriptions: pa.Table, most: int) -> pa.Table:
+    """So many of them at the most, from all shards: those of one may all live in one place."""
+    every = max(1, -(-subscriptions.num_rows // most))
+    return subscriptions.take(pa.array(range(0, subscriptions.num_rows, every), pa.int64()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,5 +79,5 @@ class ComeCall:
         tables = [table_of(store.read_bytes(f"{self.folder}/{name}")) for name in store.names(self.folder)]
         with fetched_snapshot(self.old, 0, self.number) as local:
             engine = self.place.moved_engine(self.shard, local, [table for table in tables if table.num_rows])
-        save_snapshot(self.place, self.shard, LiveShard(engine, self.number, self.mark))
+        save_snapshot(self.place, self.shard, engine, self.number, self.mark)
         return b""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,13 +33,6 @@ class RankingRules:
             raise PipelineError("in the plane a ranked stream needs max_distance; give --set max_distance=NUMBER")
         counts = needed_version(settings.store, COUNTS, "prepare") if settings.word_weights == "prepared" else 0
         return cls(settings.window_messages, settings.window_seconds, settings.space, settings.max_distance, counts)
-
-    @classmethod
-    def from_dict(cls, facts: Mapping[str, Any]) -> RankingRules:
-        return cls(**facts)
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
     def engine_settings(self, store: Store) -> dict[str, Any]:
         """What `Ranker` is made with."""

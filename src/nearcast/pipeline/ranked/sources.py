@@ -32,7 +32,7 @@ def named_changes(frame: DataFrame) -> DataFrame:
     kept = chosen(frame, CHANGE_COLUMNS)
     # Where one of the two is not given, it is that of everybody else.
     for name, default, kind in (("k", 20, "int"), ("spatial_weight", 0.5, "double")):
-        kept[name] = F.coalesce(F.col(name), F.lit(default)).cast(kind) if name in kept else F.lit(default).cast(kind)
+        kept[name] = F.coalesce(F.col(name), F.lit(default)).try_cast(kind) if name in kept else F.lit(default).cast(kind)
     return frame.select(*[column.alias(name) for name, column in kept.items()])
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from nearcast.pipeline.keeping.asking import AskAll
 from nearcast.pipeline.keeping.layouts import Layout, reserve_layout
-from nearcast.pipeline.keeping.live_shards import LiveShard, LiveShards, fetched_snapshot, save_snapshot
+from nearcast.pipeline.keeping.live_shards import LiveShards
+from nearcast.pipeline.keeping.snapshots import fetched_snapshot, save_snapshot
 from nearcast.pipeline.keeping.wishes import Wish
 from nearcast.pipeline.tracked.layouts import MECHANISM, TrackedPlace
 from nearcast.pipeline.tracked.shard import TrackedShard
@@ -52,5 +53,5 @@ class ComeCall:
             old = range(self.old.layout.n_shards)
             folders = [fetched.enter_context(fetched_snapshot(self.old, shard, self.number)) for shard in old]
             engine = TrackedShard.moved(self.shard, self.place.layout.n_shards, folders)
-            save_snapshot(self.place, self.shard, LiveShard(engine, self.number, self.mark))
+            save_snapshot(self.place, self.shard, engine, self.number, self.mark)
         return b""

@@ -77,5 +77,7 @@ def start_track(rows: DataFrame, settings: PipelineSettings) -> StreamingQuery:
     if settings.mechanism not in ("auto", MECHANISM):
         raise PipelineError(f"mechanism = {settings.mechanism!r} was given; track shares out by {MECHANISM}: leave it out")
     rules = TrackingRules.of(settings)
+    # An index that cannot be is told here: a stream keeps what it was given when it began.
+    rules.matcher()
     check_rules(settings, TrackedArea(settings.stream), rules)
     return start_sharded(rows, settings, TrackedRunner(settings, rules))
