@@ -15,6 +15,7 @@ from nearcast.pipeline.ranked.batch_log import RankedBatch
 from nearcast.pipeline.ranked.rules import RankingRules
 from nearcast.pipeline.ranked.stream import start_rank
 from nearcast.pipeline.settings_table import PipelineSettings
+from nearcast.pipeline.status import read_batches
 from nearcast.pipeline.tracked import sources as tracked_sources
 from nearcast.pipeline.tracked.stream import start_track
 from nearcast.testing.ranked_streams import StreamMaker, changes_of
@@ -80,6 +81,8 @@ def test_lists_change_from_topic_to_topic(spark: SparkSession, tmp_path: Path) -
     names = ("tick", "subscription", "message_id", "change", "score")
     assert sorted(tuple(data[name] for name in names) for data in told(tmp_path)) == sorted(expected)
     assert len(expected) > 50
+    # What is no record at all is put aside.
+    assert sum(batch.quarantined for batch in read_batches(settings)) == 3
 
 
 def test_results_change_from_topic_to_topic(spark: SparkSession, tmp_path: Path) -> None:
@@ -88,7 +91,9 @@ def test_results_change_from_topic_to_topic(spark: SparkSession, tmp_path: Path)
     FileTopic(tmp_path / "subscriptions").append(
         [put_record("/test", "1", {"id": "a", "keywords": ["rain"], **here, "time": 0.0})]
     )
-    FileTopic(tmp_path / "moves").append([move_record("/test", "1", {"id": "a", **there, "time": 2.0})])
+    FileTopic(tmp_path / "moves").append(
+        [move_record("/test", "1", {"id": "a", **there, "time": 2.0}), Record("", b"{nonsense")]
+    )
     rain = {"keywords": ["rain"], "time": 1.0, "expires": 100.0}
     FileTopic(tmp_path / "messages").append(
         [
@@ -99,5 +104,6 @@ def test_results_change_from_topic_to_topic(spark: SparkSession, tmp_path: Path)
     start_track(tracked_sources.read_rows(spark, settings), settings).awaitTermination()
     by_message = {data["message_id"]: (data["subscription"], data["change"]) for data in told(tmp_path)}
     assert by_message["m2"] == ("a", 1)
+    assert sum(batch.quarantined for batch in read_batches(settings)) == 1
     # What comes and goes within one batch need not be told; if it is, it ends with its going.
     assert by_message.get("m1", ("a", -1)) == ("a", -1)

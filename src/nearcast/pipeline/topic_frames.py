@@ -38,20 +38,23 @@ def read_topic_messages(reader: Any, address: TopicAddress, options: Mapping[str
 
 
 def read_topic_changes(reader: Any, address: TopicAddress, options: Mapping[str, str], schema: str) -> DataFrame:
-    """Changes of subscriptions, with a column that says whether they are filed or end; other records are passed over."""
+    """Changes of subscriptions, with a column that says whether they are filed or end; records of other types are passed over.
+
+    What is no record at all has no id, and is put aside for that.
+    """
     from pyspark.sql import functions as F  # noqa: N812
 
     parsed = _events(reader, address, options, schema or CHANGE_SCHEMA)
     change = F.when(F.col("event.type") == PUT, 1).when(F.col("event.type") == ENDED, -1)
-    return parsed.where(change.isNotNull()).select("event.data.*", change.alias("change"))
+    return parsed.where(change.isNotNull() | F.col("event.type").isNull()).select("event.data.*", change.alias("change"))
 
 
 def read_topic_moves(reader: Any, address: TopicAddress, options: Mapping[str, str], schema: str) -> DataFrame:
-    """Where subscribers are; other records are passed over."""
+    """Where subscribers are; records of other types are passed over, what is no record has no id."""
     from pyspark.sql import functions as F  # noqa: N812
 
     parsed = _events(reader, address, options, schema or MOVE_SCHEMA)
-    return parsed.where(F.col("event.type") == MOVE).select("event.data.*")
+    return parsed.where(F.coalesce(F.col("event.type") == MOVE, F.lit(True))).select("event.data.*")
 
 
 def _events(reader: Any, address: TopicAddress, options: Mapping[str, str], schema: str) -> DataFrame:

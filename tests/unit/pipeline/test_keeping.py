@@ -213,7 +213,7 @@ def test_a_plan_of_a_few_is_made_of_all_shards(tmp_path: Path) -> None:
     world.take(first)
     world.move("location", 4, plan_rows=80)
     home = homes(world.place.plan, first.put)
-    assert np.bincount(home, minlength=4).max() < 150
+    assert np.bincount(home, minlength=4).max() < 130
 
 
 def test_a_wish_that_comes_while_another_is_fulfilled_is_not_lost(tmp_path: Path) -> None:
