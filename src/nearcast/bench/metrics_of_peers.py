@@ -20,7 +20,7 @@ def singles_per_second(record: Record) -> float | None:
 
 
 def stream_us_per_message(record: Record) -> float | None:
-    is_ours = record.facts["series"].get("subject") == "nearcast"
+    is_ours = record.facts.get("series", {}).get("subject") == "nearcast"
     return us_per_message(record) if is_ours else single_us_per_message(record)
 
 
