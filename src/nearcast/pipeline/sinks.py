@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from nearcast.pipeline.row_ids import delivery_id
 from nearcast.pipeline.settings_table import PipelineSettings
 from nearcast.pipeline.store import Store
 from nearcast.pipeline.stream_area import StreamArea
@@ -144,10 +145,7 @@ def topic_sink(settings: PipelineSettings, records: Records) -> Sink:
 
 
 def with_delivery_id(deliveries: DataFrame, batch: int) -> DataFrame:
-    """Deliveries with an id that follows from message and subscription alone."""
-    from pyspark.sql import functions as F  # noqa: N812
-
-    return deliveries.withColumn(DELIVERY_ID, F.sha2(F.to_json(F.struct("message_id", "subscription_id")), 256))
+    return deliveries.withColumn(DELIVERY_ID, delivery_id())
 
 
 def _as_records(named: DataFrame) -> DataFrame:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from nearcast.errors import PipelineError
 from nearcast.pipeline.cleaning import CORRUPT
+from nearcast.pipeline.row_ids import change_id, delivery_id
 from nearcast.topics.files import ENDING, FileTopic
 from nearcast.topics.records import CHANGE, ENDED, MATCH, MESSAGE, MOVE, PUT
 from nearcast.topics.topic import TopicAddress
@@ -95,31 +96,30 @@ def with_connector(load: Any) -> Any:
 
 
 def delivery_records(deliveries: DataFrame, stream: str, batch: int) -> DataFrame:
-    """Deliveries as records; the id follows from message and subscription, whatever the batch."""
+    """Deliveries as records, whatever the batch."""
     from pyspark.sql import functions as F  # noqa: N812
 
     data = F.struct(F.col("subscription_id").cast("string").alias("subscription"), _text("message_id"))
-    return _records(deliveries, stream, MATCH, F.struct("message_id", "subscription_id"), data)
+    return _records(deliveries, stream, MATCH, delivery_id(), data)
 
 
 def change_records(changes: DataFrame, stream: str, batch: int) -> DataFrame:
-    """Changes of lists and results as records; the id follows from batch, tick, subscription, message and change."""
+    """Changes of lists and results as records."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    what = F.struct(F.lit(batch).alias("batch"), "tick", "subscription_id", "message_id", "change")
     told = [name for name in ("change", "score") if name in changes.columns]
     data = F.struct("tick", F.col("subscription_id").cast("string").alias("subscription"), _text("message_id"), *told)
-    return _records(changes, stream, CHANGE, what, data)
+    return _records(changes, stream, CHANGE, change_id(batch), data)
 
 
-def _records(frame: DataFrame, stream: str, type: str, identity: Column, data: Column) -> DataFrame:
+def _records(frame: DataFrame, stream: str, type: str, id: Column, data: Column) -> DataFrame:
     """Rows as records: `key` is the subscription, `value` the JSON."""
     from pyspark.sql import functions as F  # noqa: N812
 
     subscription = F.col("subscription_id").cast("string")
     event = F.struct(
         F.lit("1.0").alias("specversion"),
-        F.sha2(F.to_json(identity), 256).alias("id"),
+        id.alias("id"),
         F.lit(f"/streams/{stream}").alias("source"),
         F.lit(type).alias("type"),
         subscription.alias("subject"),

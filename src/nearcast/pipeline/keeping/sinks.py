@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nearcast.pipeline.row_ids import change_id
 from nearcast.pipeline.settings_table import PipelineSettings
 from nearcast.pipeline.sinks import DELIVERY_ID, NamedSink, Sink, sink_of, topic_sink
 from nearcast.pipeline.topic_frames import TOPIC, change_records
@@ -24,8 +25,4 @@ def change_sink(settings: PipelineSettings) -> Sink:
 
 
 def with_change_id(changes: DataFrame, batch: int) -> DataFrame:
-    """Changes with an id: a list may gain the same message twice at one tick, but only in different batches."""
-    from pyspark.sql import functions as F  # noqa: N812
-
-    what = F.struct(F.lit(batch).alias("batch"), "tick", "subscription_id", "message_id", "change")
-    return changes.withColumn(DELIVERY_ID, F.sha2(F.to_json(what), 256))
+    return changes.withColumn(DELIVERY_ID, change_id(batch))
