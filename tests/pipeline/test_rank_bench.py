@@ -12,7 +12,7 @@ import pytest
 from nearcast.bench import ranked_stream_kind, run_plan
 from nearcast.bench.change_sums import sum_of_changes
 from nearcast.bench.metrics import METRICS
-from nearcast.bench.plan import DEFAULT_METRICS
+from nearcast.bench.plan_kinds import DEFAULT_METRICS
 from nearcast.bench.record import read_records
 from nearcast.errors import NearcastError
 from nearcast.pipeline.stream_area import StreamArea

@@ -12,116 +12,11 @@ from typing import Any
 
 from nearcast.bench.expectations import Expectation, read_expectation
 from nearcast.bench.metrics import METRICS
+from nearcast.bench.plan_kinds import DEFAULT_METRICS, SUBJECTS
 from nearcast.bench.toml_table import TomlTable
 from nearcast.errors import PlanError
 
 SIZES = ("tiny", "small", "paper")
-# What a series of each kind of experiment names: an index of the registry, or a method that `kinds` knows.
-SUBJECTS = {
-    "match": "index",
-    "moving": "index",
-    "silent": "method",
-    "encode": "method",
-    "pipeline": "method",
-    "service": "index",
-    "prototype": "method",
-    "ranked": "index",
-    "ranked_shards": "method",
-    "ranked_stream": "method",
-    "simulated_shards": "method",
-    "moving_prototype": "method",
-    "peers": "method",
-}
-DEFAULT_METRICS = {
-    "match": ("us_per_message", "candidates_per_message", "nodes_per_message", "matches_per_message", "bytes_per_subscription"),
-    "moving": (
-        "us_per_message",
-        "us_per_move",
-        "us_per_expiry",
-        "matches_per_message",
-        "updates_per_move",
-        "candidates_per_message",
-        "candidates_per_move",
-        "bytes_per_subscription",
-    ),
-    "moving_prototype": ("us_per_message", "us_per_move", "us_per_expiry", "matches_per_message", "updates_per_move"),
-    "ranked": (
-        "arrival_us",
-        "expiry_us",
-        "tick_us",
-        "candidates_per_message",
-        "nodes_per_message",
-        "refills_per_message",
-        "held_per_subscription",
-        "index_bytes_per_subscription",
-        "bytes_per_subscription",
-        "fill_seconds",
-    ),
-    "ranked_shards": (
-        "messages_per_second",
-        "work_us_per_message",
-        "balance",
-        "copies_per_subscription",
-        "tuples_per_message",
-        "reports_per_message",
-        "floors_per_message",
-        "registrations_per_message",
-        "feed_bytes_per_message",
-    ),
-    "ranked_stream": (
-        "messages_per_second",
-        "copies_per_subscription",
-        "tuples_per_message",
-        "reports_per_message",
-        "floors_told_per_message",
-        "told_bytes_per_message",
-        "feed_bytes_per_message",
-        "opening_seconds",
-        "recovery_seconds",
-    ),
-    "simulated_shards": (
-        "simulated_messages_per_second",
-        "simulated_balance",
-        "simulated_copies_per_subscription",
-        "simulated_tuples_per_message",
-        "simulated_network_bytes_per_message",
-        "simulated_feed_bytes_per_message",
-        "simulated_shard_megabytes_per_second",
-        "simulated_shard_gib",
-        "simulated_total_gib",
-        "held_out_error_percent",
-    ),
-    "silent": ("ms_per_step", "traffic_per_step", "reports_per_step", "contacts_per_step"),
-    "service": (
-        "us_per_message",
-        "table_us_per_message",
-        "two_thread_share",
-        "matches_per_message",
-        "publish_p50_us",
-        "publish_p99_us",
-        "insert_us",
-        "late_ratio",
-        "late_bytes",
-        "merge_p99_ms",
-        "open_ms",
-        "first_match_seconds",
-        "bytes_per_subscription",
-        "build_seconds",
-        "peak_gib",
-    ),
-    "encode": ("us_per_message",),
-    "prototype": ("us_per_message", "matches_per_message", "bytes_per_subscription", "build_seconds"),
-    "peers": (
-        "messages_per_second",
-        "us_per_message",
-        "singles_per_second",
-        "single_us_per_message",
-        "matches_per_message",
-        "build_seconds",
-        "bytes_per_subscription",
-    ),
-    "pipeline": ("messages_per_second", "us_per_message", "p50_batch_ms"),
-}
 DATA_FOLDER = "$NEARCAST_DATA"
 _COUNTS = ("n_subscriptions", "n_messages", "built_percent", "life", "shards")
 

@@ -17,7 +17,8 @@ from nearcast.bench import (
 )
 from nearcast.bench.kinds import KINDS
 from nearcast.bench.peers import PEERS
-from nearcast.bench.plan import DEFAULT_METRICS, SIZES, SUBJECTS, Plan, list_plans, parse_plan, read_plan
+from nearcast.bench.plan import SIZES, Plan, list_plans, parse_plan, read_plan
+from nearcast.bench.plan_kinds import DEFAULT_METRICS, SUBJECTS
 from nearcast.bench.ranked_kind import method_of
 from nearcast.errors import PlanError
 from nearcast.indexes.registry import create_index, create_moving_index

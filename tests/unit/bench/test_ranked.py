@@ -10,7 +10,8 @@ import pytest
 
 from nearcast.bench import ranked_kind, run_plan
 from nearcast.bench.metrics import METRICS
-from nearcast.bench.plan import DEFAULT_METRICS, Series
+from nearcast.bench.plan import Series
+from nearcast.bench.plan_kinds import DEFAULT_METRICS
 from nearcast.bench.ranked_kind import method_of
 from nearcast.bench.record import read_records
 from nearcast.engines.ranked.ranker import Ranker

@@ -12,7 +12,8 @@ from nearcast.bench import run_plan
 from nearcast.bench.change_sums import added, sum_of_changes
 from nearcast.bench.message_visits import visits_of
 from nearcast.bench.metrics import METRICS
-from nearcast.bench.plan import DEFAULT_METRICS, Size
+from nearcast.bench.plan import Size
+from nearcast.bench.plan_kinds import DEFAULT_METRICS
 from nearcast.bench.ranked_story import RankedStory
 from nearcast.bench.record import Record, read_records
 from nearcast.bench.shard_world import ShardWorld, make_world

@@ -9,7 +9,7 @@ import pytest
 
 from nearcast.bench import run_plan
 from nearcast.bench.metrics import METRICS
-from nearcast.bench.plan import DEFAULT_METRICS
+from nearcast.bench.plan_kinds import DEFAULT_METRICS
 from nearcast.bench.record import read_records
 from nearcast.bench.simulation.cluster import simulate
 from nearcast.bench.simulation.cost_model import CostModel, MeasuredShards, ShardLoads, error_percent, least_squares
