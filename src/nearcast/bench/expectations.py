@@ -63,6 +63,12 @@ def overall(judgements: Sequence[Judgement]) -> Verdict:
     return max((judgement.verdict for judgement in judgements), key=VERDICTS.index, default="not judged")
 
 
+def span_of(values: Sequence[float], digits: int = 2) -> str:
+    """The lowest and the highest of some values, in words."""
+    lowest, highest = (f"{f(values):.{digits}g}" for f in (min, max))
+    return lowest if lowest == highest else f"{lowest} to {highest}"
+
+
 def read_expectation(table: TomlTable, labels: Sequence[str]) -> Expectation:
     """`[[expect]]` of a plan: a text, at most one rule, a metric, and where it holds."""
     rules = [rule for rule in _RULES if table.has(rule)]
@@ -97,8 +103,7 @@ def _series_faster(curves: Curves, argument: tuple[Any, ...]) -> Judgement:
     if not ratios:
         return Judgement("not judged", "the two were never measured at the same point")
     n_holding = sum(ratio > 1 for ratio in ratios)
-    span = f"{ratios[0]:.2g}" if len(ratios) == 1 else f"{min(ratios):.2g} to {max(ratios):.2g}"
-    reason = f"{argument[1]} is {span} times {argument[0]}; more at {n_holding} of {len(ratios)} points"
+    reason = f"{argument[1]} is {span_of(ratios)} times {argument[0]}; more at {n_holding} of {len(ratios)} points"
     if n_holding == len(ratios):
         return Judgement("reproduced", reason)
     return Judgement("same trend" if 2 * n_holding > len(ratios) else "not reproduced", reason)
@@ -159,8 +164,7 @@ def _about(curves: Curves, argument: tuple[Any, ...]) -> Judgement:
     """Everywhere near a value."""
     values = list(curves[argument[0]].values())
     off = max(max(value / argument[1], argument[1] / value) for value in values)
-    span = f"{min(values):.3g}" if len(values) == 1 else f"{min(values):.3g} to {max(values):.3g}"
-    return _levelled(off, _ABOUT, _ROUGHLY, f"{argument[0]} is {span}, expected about {argument[1]:.3g}")
+    return _levelled(off, _ABOUT, _ROUGHLY, f"{argument[0]} is {span_of(values, 3)}, expected about {argument[1]:.3g}")
 
 
 _RULES: dict[str, Callable[[Curves, tuple[Any, ...]], Judgement]] = {

@@ -17,6 +17,7 @@ from nearcast.bench.metrics import METRICS
 from nearcast.bench.plan import SIZES
 from nearcast.bench.plot import plot_results
 from nearcast.bench.results import Results, find_results
+from nearcast.bench.work_beside import work_beside
 from nearcast.errors import PlanError
 
 FRONT_PAGE, VALUES_FILE, FIGURES = "README.md", "measured.csv", "figures"
@@ -76,10 +77,13 @@ def _section(results: Results, figures: Path) -> str:
         f"**{results.verdict}**\n",
         f"> {plain(plan.claim)}\n",
     ]
-    judged = [[plain(expected.text), judgement.verdict, plain(judgement.reason)] for expected, judgement in results.judged()]
+    judged = [
+        [plain(expected.text), judgement.verdict, plain(judgement.reason), plain(work_beside(results, expected))]
+        for expected, judgement in results.judged()
+    ]
     if judged:
-        parts.append(table(["expected", "verdict", "measured"], judged))
-    parts += [f"{plain(text)}\n" for text in (plan.why, *(f"{reason}." for reason in results.left_out)) if text]
+        parts.append(table(["expected", "verdict", "measured", "work"], judged))
+    parts += [f"{plain(text)}\n" for text in (results.why, *(f"{reason}." for reason in results.left_out)) if text]
     # What comes first in the plan and what is judged is drawn; the table has the rest.
     drawn = dict.fromkeys((*plan.metrics[:2], *(expected.metric for expected in plan.expect)))
     for metric, path in plot_results(results, figures, list(drawn)).items():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from nearcast.bench.expectations import Expectation, Judgement, Verdict, overall
 from nearcast.bench.metrics import METRICS
-from nearcast.bench.plan import Plan, parse_plan
+from nearcast.bench.plan import Plan, list_plans, parse_plan, read_plan
 from nearcast.bench.record import Record, read_records
 from nearcast.bench.run import PLAN_FILE
 from nearcast.errors import PlanError
@@ -38,6 +38,11 @@ class Results:
 
     def judged(self) -> list[tuple[Expectation, Judgement]]:
         return [(expected, expected.judge(self.curves(expected.metric))) for expected in self.plan.expect]
+
+    @property
+    def why(self) -> str:
+        """The explanation, which is often found after the run: that of the plan as it is now, if it is one of ours."""
+        return read_plan(self.plan.name).why if self.plan.name in list_plans() else self.plan.why
 
     @property
     def left_out(self) -> list[str]:

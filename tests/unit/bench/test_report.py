@@ -17,6 +17,7 @@ from nearcast.bench.plan import parse_plan, read_plan
 from nearcast.bench.record import Record, write_record
 from nearcast.bench.report import largest_of_each
 from nearcast.bench.results import Results, find_results
+from nearcast.bench.work_beside import work_beside
 from nearcast.errors import PlanError
 
 PLAN = """
@@ -77,7 +78,8 @@ def write_results(folder: Path, name: str, size: str, source: str = PLAN) -> Non
                 "series": {"number": place, "label": series.label},
             }
             seconds = np.array([[SECONDS[series.label, point.size.n_subscriptions]]])
-            write_record(into, Record(facts, seconds, np.array([10]), {}, np.full(10, 3)))
+            counters = {"candidates": np.full(10, 40 if series.label == "slow" else 5)}
+            write_record(into, Record(facts, seconds, np.array([10]), counters, np.full(10, 3)))
     (into / "plan.toml").write_text(source, encoding="utf-8")
 
 
@@ -91,7 +93,8 @@ def test_a_page_for_each_paper_with_claim_verdict_figure_and_table(tmp_path: Pat
     for part in (
         "> Spatial &amp; textual.",
         "Nobody &lt;b&gt;2020&lt;/b&gt;, Figure 1 · `nearcast bench run nobody/two --size small` · **reproduced**",
-        "| Quick is quicker. | reproduced |",
+        "| Quick is quicker. | reproduced | slow is 10 to 50 times quick; more at 2 of 2 points |"
+        " slow has 8 times the candidates per message |",
         "Ours has no \\|pipes\\|.",
         "![µs per message](figures/nobody-two-us_per_message.svg)",
         "| 1,000 | quick | 20 | 3 |",
@@ -119,6 +122,25 @@ def test_a_page_for_each_paper_with_claim_verdict_figure_and_table(tmp_path: Pat
         make_report(results, tmp_path / "letters")
     with pytest.raises(PlanError, match="holds no results"):
         make_report(tmp_path / "letters", pages)
+
+
+def test_a_plan_of_ours_is_explained_as_it_is_now(tmp_path: Path) -> None:
+    write_results(tmp_path, "lfilter/methods", "tiny")
+    write_results(tmp_path, "mine", "tiny")
+    explained, own = found_in(tmp_path)
+    assert explained.why == read_plan("lfilter/methods").why
+    assert own.why == "Ours has no |pipes|."
+
+
+def test_counters_stand_beside_what_compares_series(tmp_path: Path) -> None:
+    alone = PLAN.replace('series_faster = ["quick", "slow"]', 'stays_flat = ["quick", 2]')
+    write_results(tmp_path, "mine", "tiny", alone)
+    [results] = found_in(tmp_path)
+    assert [work_beside(results, expected) for expected in results.plan.expect] == [""]
+    limited = PLAN.replace('["quick", "slow"]', '["quick", "slow"]\nat = [1000]')
+    write_results(tmp_path, "mine", "tiny", limited)
+    [results] = found_in(tmp_path)
+    assert work_beside(results, results.plan.expect[0]) == "slow has 8 times the candidates per message"
 
 
 def found_in(folder: Path) -> list[Results]:
