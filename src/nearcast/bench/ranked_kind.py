@@ -40,7 +40,7 @@ _FILLED_BY = "impact_grid"
 
 
 class Method(NamedTuple):
-    """An index, a buffer, how many messages subscribers want, and over how many threads they are shared out."""
+    """An index, a buffer, how many messages subscribers want, over how many threads they are shared out, what is told."""
 
     subject: str
     index_parameters: dict[str, Any]
@@ -49,6 +49,7 @@ class Method(NamedTuple):
     window_index: str
     k: int
     threads: int
+    changes: str
 
     @property
     def state(self) -> dict[str, Any]:
@@ -58,13 +59,14 @@ class Method(NamedTuple):
 
 
 def method_of(series: Series) -> Method:
-    """From the parameters of a series: k, threads, buffer, window_index, options of the buffer; what is left is for the index.
+    """From the parameters of a series: k, threads, changes, buffer, window_index, options of buffers; the index has the rest.
 
     Options of other buffers are left out: a plan may vary an option of one of them.
     """
     given = dict(series.parameters)
     k, window_index = int(given.pop("k", 20)), str(given.pop("window_index", "auto"))
     threads, buffer = int(given.pop("threads", 1)), str(given.pop("buffer", "auto"))
+    changes = str(given.pop("changes", "tick"))
     buffer = buffers_for(series.subject)[0] if buffer == "auto" else buffer
     known = type(buffer_kind(buffer, {})).__dataclass_fields__
     of_buffers = {
@@ -73,7 +75,7 @@ def method_of(series: Series) -> Method:
     options = {name: value for name, value in of_buffers.items() if name in known}
     buffer_kind(buffer, options)
     create_ranked_index(series.subject, given)
-    return Method(series.subject, given, buffer, options, window_index, k, threads)
+    return Method(series.subject, given, buffer, options, window_index, k, threads, changes)
 
 
 class _Story:
@@ -103,6 +105,7 @@ class _Story:
             n_documents=n_documents,
             window_index=method.window_index,
             threads=method.threads,
+            changes=method.changes,
             buffer_parameters=method.buffer_parameters,
             **method.index_parameters,
         )
@@ -131,16 +134,21 @@ def measure_ranked(plan: Plan, point: Point, say: Callable[[str], None]) -> list
     say("generating")
     story = _Story(plan, point)
     with _states() as folder:
-        lived = [_live(story, series.label, method, folder, say) for series, method in zip(point.series, methods, strict=True)]
+        n_checked = plan.check.messages
+        lived = [
+            _live(story, series.label, method, folder, n_checked, say)
+            for series, method in zip(point.series, methods, strict=True)
+        ]
         say("checking")
         if plan.check.against != "other":
             reference = methods[0]._replace(subject=plan.check.against, index_parameters={})
             if reference.buffer not in buffers_for(reference.subject):
                 reference = reference._replace(buffer=buffers_for(reference.subject)[0], buffer_parameters={})
-            lived.append(_live(story, plan.check.against, reference, folder, lambda what: None))
+            lived.append(_live(story, plan.check.against, reference, folder, n_checked, lambda what: None))
     for this, other in zip(lived, [*lived[1:], lived[0]], strict=True):
         # Where k differs, so do the answers.
-        if this.k == other.k:
+        is_same = this.method.k == other.method.k
+        if is_same:
             _compare(this, other)
         n_told = int(this.record.matches.sum())
         n_compared = story.size.n_messages * story.size.repetitions
@@ -148,7 +156,7 @@ def measure_ranked(plan: Plan, point: Point, say: Callable[[str], None]) -> list
             "against": other.label,
             "messages": n_compared,
             "pairs": n_told,
-            "equal": this.k == other.k,
+            "equal": is_same,
         }
     return [this.record for this in lived[: len(point.series)]]
 
@@ -157,17 +165,18 @@ class _Lived(NamedTuple):
     """A series that is over: its record, and what must be the same for every method."""
 
     label: str
-    k: int
+    method: Method
     record: Record
     changes: list[int]
+    lists: pa.Table
 
 
-def _live(story: _Story, label: str, method: Method, folder: Path, say: Callable[[str], None]) -> _Lived:
+def _live(story: _Story, label: str, method: Method, folder: Path, n_checked: int, say: Callable[[str], None]) -> _Lived:
     say(label)
     _warm_up(story, method)
     state, facts = _state(story, method, folder)
     begin = time.perf_counter()
-    ranker = Ranker.open(state, method.subject, is_mapped=False, **method.index_parameters)
+    ranker = Ranker.open(state, method.subject, is_mapped=False, changes=method.changes, **method.index_parameters)
     facts["build_seconds"] = time.perf_counter() - begin
     before = ranker.stats()
     arrivals, ends, n_bytes, told, changes = [], [], [], [], []
@@ -205,7 +214,7 @@ def _live(story: _Story, label: str, method: Method, folder: Path, say: Callable
     chunk_messages[n_chunks // len(ends) - 1 :: n_chunks // len(ends)] = (story.size.n_messages - 1) % story.size.chunk + 1
     work = {name: np.array(counted, np.int64) for name, counted in counters.items()}
     record = Record(facts, np.array(arrivals)[None, :], chunk_messages, work, np.array(told, np.int64))
-    return _Lived(label, method.k, record, changes)
+    return _Lived(label, method, record, changes, ranker.top_table(range(n_checked)))
 
 
 # --- states ----------------------------------------------------------------------------------------------------------
@@ -230,7 +239,7 @@ def _state(story: _Story, method: Method, folder: Path) -> tuple[Path, dict[str,
     state = folder / hashlib.sha256(key.encode()).hexdigest()[:16]
     facts_file = state.with_suffix(".json")
     if not facts_file.is_file():
-        ranker = story.ranker(method._replace(subject=_FILLED_BY, index_parameters={}))
+        ranker = story.ranker(method._replace(subject=_FILLED_BY, index_parameters={}, changes="tick"))
         for step in story.steps(0, size.life):
             for chunk in story.arriving(step):
                 ranker.publish_table(chunk)
@@ -284,7 +293,10 @@ def _check_reference(plan: Plan) -> None:
 
 
 def _compare(one: _Lived, other: _Lived) -> None:
-    if one.changes == other.changes:
+    if not one.lists.equals(other.lists):
+        raise NearcastError(f"{one.label!r} ends with other lists than {other.label!r}: correct the index first")
+    # What is told of whole calls cannot be compared with what is told of every tick.
+    if one.method.changes != other.method.changes or one.changes == other.changes:
         return
     at = next(at for at, pair in enumerate(zip(one.changes, other.changes, strict=True)) if pair[0] != pair[1])
     raise NearcastError(

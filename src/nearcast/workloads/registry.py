@@ -8,6 +8,7 @@ from typing import Any
 from nearcast.errors import WorkloadError
 from nearcast.workloads.base import Workload
 from nearcast.workloads.boolean_expressions import BooleanExpressions
+from nearcast.workloads.bursts import Bursts
 from nearcast.workloads.gazetteer import Gazetteer
 from nearcast.workloads.incidents import Incidents
 from nearcast.workloads.long_messages import Cars, Reviews, Ships
@@ -26,6 +27,7 @@ _CLASSES: tuple[Any, ...] = (
     PointsOfInterest,
     PaperGroups,
     BooleanExpressions,
+    Bursts,
     Moving,
 )
 _BY_NAME = {kind.name: kind for kind in _CLASSES}

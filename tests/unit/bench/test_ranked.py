@@ -94,6 +94,20 @@ def test_a_method_with_wrong_changes_has_no_times(tmp_path: Path, monkeypatch: p
         run(tmp_path)
 
 
+class Idle(Ranker):
+    """Has other lists than it tells of."""
+
+    def top_table(self, ids: Any = None) -> pa.Table:
+        told = super().top_table(ids)
+        return told.slice(1) if self.stats()["buffer"] == "cost_skyband" else told
+
+
+def test_a_method_with_wrong_lists_has_no_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ranked_kind, "Ranker", Idle)
+    with pytest.raises(NearcastError, match="ends with other lists than"):
+        run(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [

@@ -31,6 +31,7 @@ for name, parameters in (
     ("reviews", english | {"n_places": 50}),
     ("poi", small),
     ("paper_groups", small | {"length": "long", "shape": "range", "over": "poi"}),
+    ("bursts", english | {"burst": 3, "every": 7}),
     ("boolean_expressions", english | {"negated": 0.5}),
 ):
     workload = open_workload(name, **parameters)

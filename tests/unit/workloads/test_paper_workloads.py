@@ -80,6 +80,27 @@ def test_unknown_groups_are_refused() -> None:
         open_workload("paper_groups", length="medium")
 
 
+def test_a_burst_repeats_its_first_message_nearby() -> None:
+    bursts, tweets = (
+        open_workload(name, **SMALL, **more, frequencies="curve")
+        for name, more in (("bursts", {"burst": 10, "every": 100}), ("tweets", {}))
+    )
+    table, plain = bursts.messages(400), tweets.messages(400)
+    number = table["id"].to_numpy()
+    is_again = (number % 100 < 10) & (number % 100 > 0)
+    assert table["id"].equals(plain["id"])
+    assert table.filter(pa.array(~is_again)).equals(plain.filter(pa.array(~is_again)))
+    words, first = table["keywords"].to_pylist(), {n: i for i, n in enumerate(number.tolist())}
+    places = np.stack([table["x"].to_numpy(), table["y"].to_numpy()], axis=1)
+    for at in np.flatnonzero(is_again & np.isin(number - number % 100, number)).tolist():
+        begin = first[int(number[at] - number[at] % 100)]
+        assert words[at] == words[begin]
+        assert 0 < np.abs(places[at] - places[begin]).max() <= 1e-4
+    assert bursts.subscriptions(50).equals(tweets.subscriptions(50))
+    with pytest.raises(WorkloadError, match="1 <= burst <= every"):
+        open_workload("bursts", burst=5, every=4)
+
+
 def test_interests_hold_for_the_message_they_were_made_from() -> None:
     workload = BooleanExpressions(**SMALL, n_keywords=(1, 7), frequencies="curve")  # type: ignore[arg-type]
     subscriptions = workload.subscriptions(300)

@@ -18,6 +18,7 @@ GENERATED: dict[str, dict[str, Any]] = {
     "poi": SMALL,
     "paper_groups": SMALL | {"over": "poi"},
     "boolean_expressions": SMALL | {"frequencies": "curve"},
+    "bursts": SMALL | {"frequencies": "curve", "burst": 5, "every": 8},
     "moving": SMALL | {"frequencies": "curve", "n_across": 10, "n_destinations": 5},
 }
 

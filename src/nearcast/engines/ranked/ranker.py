@@ -281,10 +281,18 @@ class Ranker:
             write_folder(folder, _FOLDER_KIND, facts, by_name([shared, *map(ranking_arrays, shards)]))
 
     @classmethod
-    def open(cls, folder: str | Path, index: str | None = None, is_mapped: bool = True, **parameters: Any) -> Self:
+    def open(
+        cls,
+        folder: str | Path,
+        index: str | None = None,
+        is_mapped: bool = True,
+        changes: str | None = None,
+        **parameters: Any,
+    ) -> Self:
         """A saved ranker. Changes to it leave the folder as it is.
 
         With `index` its subscriptions are filed in that one, with these parameters. It is mapped from disk, or read at once.
+        `changes` says what it tells from now on, if that is to be something else than before.
         """
         if parameters and index is None:
             raise NearcastError(f"{sorted(parameters)} were given without index=..., which alone files subscriptions anew")
@@ -298,7 +306,7 @@ class Ranker:
             buffer,
             facts["space"],
             max_distance=facts["max_distance"],
-            changes=facts["changes"],
+            changes=changes or facts["changes"],
             window_index=facts["window_index"],
             analysis=analysis,
             threads=facts["threads"],

@@ -253,6 +253,17 @@ def test_options_of_an_index_are_not_dropped_in_silence(tmp_path: Path) -> None:
         nc.Ranker.open(tmp_path / "saved", group_size=3)
 
 
+def test_a_saved_ranker_may_tell_something_else_when_it_is_opened(tmp_path: Path) -> None:
+    best = ranker(nc.CountWindow(2))
+    best.subscribe([wanting(1, "jazz", k=1)])
+    best.save(tmp_path / "saved")
+    arriving = [sent(10, "jazz", x=3.0), sent(11, "jazz")]
+    assert len(nc.Ranker.open(tmp_path / "saved").publish(arriving)) == 3
+    assert [change.message_id for change in nc.Ranker.open(tmp_path / "saved", changes="net").publish(arriving)] == [11]
+    with pytest.raises(nc.NearcastError, match="changes='some' is unknown"):
+        nc.Ranker.open(tmp_path / "saved", changes="some")
+
+
 def test_buffers_hold_more_where_refills_are_dear() -> None:
     # The table of the corrected cost model, for k = 20.
     ranks = [best_rank(20, cost) for cost in (1e3, 1e4, 1e5, 1e6, 1e7)]
