@@ -21,7 +21,8 @@ def move(state: MovingState, read: ReadMoves) -> Changes:
     if not state.clauses.has_checks and not read.others:
         return _move_boxes(state, first, to)
     is_plain = (count == 1) & (state.clauses.checks().check[first] == PLAIN)
-    parts = [_move_boxes(state, first[is_plain], Boxes(*(side[is_plain] for side in to)))]
+    # As pairs: what follows searches the index again, which writes to the memory of its last answer.
+    parts = [joined([_move_boxes(state, first[is_plain], Boxes(*(side[is_plain] for side in to)))])]
     rest = [(int(read.number[at]), Box(*(float(side[at]) for side in to))) for at in np.flatnonzero(~is_plain).tolist()]
     parts.append(_reshape(state, [*rest, *read.others]))
     return joined(parts)

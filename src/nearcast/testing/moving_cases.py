@@ -77,6 +77,12 @@ class MovingIndexTests:
             for round_ in range(len(shapes)):
                 both.move({i: shapes[(i + round_ + 1) % len(shapes)] for i in range(len(shapes))})
 
+    def test_boxes_and_the_first_other_shape_move_in_one_call(self) -> None:
+        both = self.compare()
+        both.subscribe([Subscription(i, ["a"], _LEFT if i % 2 else _RIGHT) for i in range(6)])
+        both.publish([Message(i, ["a"], (i, 1)) for i in range(7)])
+        assert both.move({0: _LEFT, 1: Circle(5, 1, 1), 2: Box(3, 0, 4, 2), 3: _RIGHT})
+
     def test_a_lonlat_circle_travels_across_the_antimeridian(self) -> None:
         both = self.compare("lonlat")
         both.subscribe([Subscription(1, ["a"], Circle(178.0, 0.0, 150_000.0))])
