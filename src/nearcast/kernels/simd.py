@@ -1,7 +1,8 @@
 """Machine operations Numba does not offer, each with a twin in `simd_plain` for the run without the JIT.
 
-Bits travel as signed int64 in both modes; the twins wrap around exactly as the machine does. The operations on sixteen and
-on four lanes come in three levels, chosen once at import from what Numba compiles for: AVX-512, AVX2, and the twins, compiled.
+Bits travel as signed int64 in both modes; the twins wrap around exactly as the machine does. The operations on sixteen, on
+eight and on four lanes come in three levels, chosen once at import from what Numba compiles for: AVX-512, AVX2, and the twins,
+compiled.
 """
 
 from __future__ import annotations
@@ -289,7 +290,7 @@ def _fast_append_lanes(builder, source, at, lanes, target, to):
 
 # --- intrinsics: four things at once -------------------------------------------------------------------------------
 
-_FOUR, _EIGHT_FLOATS, _FOUR_FLAGS = ir.VectorType(_I32, 4), ir.VectorType(_F32, 8), ir.VectorType(_I1, 4)
+_FOUR, _FOUR_FLAGS = ir.VectorType(_I32, 4), ir.VectorType(_I1, 4)
 
 
 def _both(builder, bits, shift):
@@ -337,32 +338,6 @@ def _four_signatures(look_up):
     return operation
 
 
-@declare(types.int64, None, types.int64, None, types.int64)
-def _fast_four_places(builder, place, at, bounds, first):
-    once = load(builder, place, at, _EIGHT_FLOATS)
-    points = builder.shuffle_vector(once, once, ir.Constant(INTS, [*range(8)] * 2))
-    low = load(builder, bounds, first, FLOATS)
-    high = load(builder, bounds, builder.add(first, ir.Constant(_I64, LANES)), FLOATS)
-    answers = []
-    for operation in ("<=", "<"):
-        is_inside = builder.and_(builder.fcmp_ordered(operation, low, points), builder.fcmp_ordered(operation, points, high))
-        bits = _both(builder, bits_of(builder, is_inside), 4)
-        answers.append(
-            builder.or_(_masked(builder, bits, 15), _masked(builder, builder.lshr(bits, ir.Constant(_I64, 4)), 15 << 4))
-        )
-    return builder.or_(answers[0], builder.shl(answers[1], ir.Constant(_I64, 8)))
-
-
-@declare(types.int64, None, types.int64, types.int32)
-def _fast_four_masks(builder, masks, at, wanted):
-    four, all_ones = load(builder, masks, at, _FOUR), ir.Constant(_FOUR, [-1] * 4)
-    one = builder.insert_element(ir.Constant(_FOUR, ir.Undefined), wanted, ir.Constant(_I32, 0))
-    asked = builder.shuffle_vector(one, ir.Constant(_FOUR, ir.Undefined), ir.Constant(_FOUR, [0] * 4))
-    lacking = builder.and_(asked, builder.xor(four, all_ones))
-    flags = builder.icmp_signed("==", lacking, ir.Constant(_FOUR, [0] * 4))
-    return builder.zext(builder.bitcast(flags, ir.IntType(4)), _I64)
-
-
 @declare(types.int64, None, types.int64, types.int64, None, types.int64)
 def _fast_append_four(builder, source, at, lanes, target, to):
     lanes = _masked(builder, lanes, 15)
@@ -374,57 +349,50 @@ def _fast_append_four(builder, source, at, lanes, target, to):
     return builder.add(to, builder.ctpop(lanes))
 
 
-def _four_rows(builder, data, at, kind):
-    """The four elements at `at`, and at the same place of the next three blocks of sixteen, in sixteen lanes."""
-    four = ir.VectorType(kind.element, 4)
-    rows = [load(builder, data, builder.add(at, ir.Constant(_I64, LANES * i)), four) for i in range(4)]
-    eight = ir.Constant(ir.VectorType(_I32, 8), list(range(8)))
-    halves = [builder.shuffle_vector(rows[i], rows[i + 1], eight) for i in (0, 2)]
-    return builder.shuffle_vector(halves[0], halves[1], ir.Constant(INTS, list(range(LANES))))
+# --- intrinsics: eight things at once ------------------------------------------------------------------------------
+
+_FOUR_SHORTS, _POINTS = ir.VectorType(_I16, 4), ir.VectorType(_I16, 32)
+_EIGHT_FLAGS = ir.VectorType(_I1, 8)
 
 
-@declare(types.int64, None, types.int64, None, types.int64)
-def _fast_sixteen_places(builder, place, at, bounds, first):
-    points = [_four_rows(builder, place, builder.add(at, ir.Constant(_I64, 4 * i)), FLOATS) for i in range(2)]
-    answer = ir.Constant(_I64, 0)
-    for shift, operation in ((0, "<="), (32, "<")):
-        for box in range(2):
-            flags = ir.Constant(_FLAGS, [1] * LANES)
-            for i in range(2):
-                at_low = builder.add(first, ir.Constant(_I64, 8 * box + 4 * i))
-                low = builder.load(builder.gep(bounds, [at_low]))
-                high = builder.load(builder.gep(bounds, [builder.add(at_low, ir.Constant(_I64, LANES))]))
-                flags = builder.and_(flags, builder.fcmp_ordered(operation, splat(builder, low, FLOATS), points[i]))
-                flags = builder.and_(flags, builder.fcmp_ordered(operation, points[i], splat(builder, high, FLOATS)))
-            answer = builder.or_(answer, builder.shl(bits_of(builder, flags), ir.Constant(_I64, shift + LANES * box)))
-    return answer
-
-
-@declare(types.int64, None, types.int64, types.int32)
-def _fast_sixteen_masks(builder, masks, at, wanted):
-    lacking = builder.and_(splat(builder, wanted, INTS), builder.xor(_four_rows(builder, masks, at, INTS), constant(-1)))
-    return bits_of(builder, builder.icmp_signed("==", lacking, constant(0)))
+@declare(types.int64, None, types.int64, types.int64, types.int64)
+def _fast_eight_points(builder, points, at, low, high):
+    once = builder.bitcast(load(builder, points, at, _HALF), ir.VectorType(_I16, LANES))
+    # Eight x, eight y, for the one box and for the other.
+    coordinates = builder.shuffle_vector(once, once, ir.Constant(ir.VectorType(_I32, 32), [*range(LANES)] * 2))
+    eight_times = ir.Constant(ir.VectorType(_I32, 32), [i // 8 for i in range(32)])
+    corners = [builder.bitcast(corner, _FOUR_SHORTS) for corner in (low, high)]
+    lows, highs = (builder.shuffle_vector(corner, corner, eight_times) for corner in corners)
+    answers = []
+    for operation in ("<=", "<"):
+        is_above = builder.icmp_unsigned(operation, lows, coordinates)
+        is_inside = builder.and_(is_above, builder.icmp_unsigned(operation, coordinates, highs))
+        bits = _both(builder, builder.zext(builder.bitcast(is_inside, _I32), _I64), 8)
+        second = _masked(builder, builder.lshr(bits, ir.Constant(_I64, 8)), 255 << 8)
+        answers.append(builder.or_(_masked(builder, bits, 255), second))
+    return builder.or_(answers[0], builder.shl(answers[1], ir.Constant(_I64, 16)))
 
 
 @declare(types.int64, None, types.int64, types.int64, None, types.int64)
-def _fast_append_sixteen(builder, source, at, lanes, target, to):
-    lanes = _masked(builder, lanes, (1 << LANES) - 1)
-    flags = builder.bitcast(builder.trunc(lanes, _I16), _FLAGS)
-    kind = ir.FunctionType(INTS, [INTS, INTS, _FLAGS])
-    compress = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.avx512.mask.compress.v16i32")
-    _store(builder, builder.call(compress, [_four_rows(builder, source, at, INTS), constant(0), flags]), target, to)
+def _fast_append_eight(builder, source, at, lanes, target, to):
+    lanes = _masked(builder, lanes, 255)
+    flags = builder.bitcast(builder.trunc(lanes, ir.IntType(8)), _EIGHT_FLAGS)
+    kind = ir.FunctionType(_HALF, [_HALF, _HALF, _EIGHT_FLAGS])
+    compress = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.avx512.mask.compress.v8i32")
+    eight = builder.call(compress, [load(builder, source, at, _HALF), ir.Constant(_HALF, [0] * 8), flags])
+    _store(builder, eight, target, to)
     return builder.add(to, builder.ctpop(lanes))
 
 
-_ROWS = {
-    "avx512": (_fast_sixteen_places, _fast_sixteen_masks, _fast_append_sixteen),
-    "avx2": (_fast_sixteen_places, _fast_sixteen_masks, plain.append_sixteen),
-    "plain": (plain.sixteen_places, plain.sixteen_masks, plain.append_sixteen),
+_EIGHTS = {
+    "avx512": (_fast_eight_points, _fast_append_eight),
+    "avx2": (_fast_eight_points, plain.append_eight),
+    "plain": (plain.eight_points, plain.append_eight),
 }
 _FOURS = {
-    "avx512": (_fast_four_boxes, _four_signatures(_look_up_512), _fast_four_places, _fast_four_masks, _fast_append_four),
-    "avx2": (_fast_four_boxes, _four_signatures(_look_up_256), _fast_four_places, _fast_four_masks, plain.append_four),
-    "plain": (plain.four_boxes, plain.four_signatures, plain.four_places, plain.four_masks, plain.append_four),
+    "avx512": (_fast_four_boxes, _four_signatures(_look_up_512), _fast_append_four),
+    "avx2": (_fast_four_boxes, _four_signatures(_look_up_256), plain.append_four),
+    "plain": (plain.four_boxes, plain.four_signatures, plain.append_four),
 }
 _SIXTEEN = {
     "avx512": (_fast_copy_lanes, _fast_box_lanes, _signature_lanes(_look_up_512), _fast_equal_lanes, _fast_append_lanes),
@@ -444,17 +412,17 @@ if numba_config.DISABLE_JIT:
     )
     move_within = plain.move_within
     copy_lanes, box_lanes, signature_lanes, equal_lanes, append_lanes = _SIXTEEN["plain"]
-    four_boxes, four_signatures, four_places, four_masks, append_four = _FOURS["plain"]
-    sixteen_places, sixteen_masks, append_sixteen = _ROWS["plain"]
+    four_boxes, four_signatures, append_four = _FOURS["plain"]
+    eight_points, append_eight = _EIGHTS["plain"]
 else:
     load8, multiply, add, shift_right, prefetch = _fast_load8, _fast_multiply, _fast_add, _fast_shift_right, _fast_prefetch
     lowest_lane, move_within = _fast_lowest_lane, _fast_move_within
     copy_lanes, box_lanes, signature_lanes, equal_lanes, append_lanes = (
         register_jitable(operation) if operation.__module__ == plain.__name__ else operation for operation in _SIXTEEN[LEVEL]
     )
-    four_boxes, four_signatures, four_places, four_masks, append_four = (
+    four_boxes, four_signatures, append_four = (
         register_jitable(operation) if operation.__module__ == plain.__name__ else operation for operation in _FOURS[LEVEL]
     )
-    sixteen_places, sixteen_masks, append_sixteen = (
-        register_jitable(operation) if operation.__module__ == plain.__name__ else operation for operation in _ROWS[LEVEL]
+    eight_points, append_eight = (
+        register_jitable(operation) if operation.__module__ == plain.__name__ else operation for operation in _EIGHTS[LEVEL]
     )

@@ -136,63 +136,38 @@ def four_signatures(signature: Any, at: int, filters: Any, first: int) -> int:
     return lanes
 
 
-def four_places(place: Any, at: int, bounds: Any, first: int) -> int:
-    """Which of four points two boxes hold: bits 0 to 3 the one, 4 to 7 the other, both with their border; 8 to 15 without it.
+def eight_points(points: Any, at: int, low: int, high: int) -> int:
+    """Which of eight points two boxes hold: bits 0 to 7 the one, 8 to 15 the other, with their border; 16 to 31 without it.
 
-    Point `i` has x at `at + i`, y at `at + 4 + i`; nan lies nowhere. The sixteen low bounds from `bounds[first]` on are x0 and
-    y0 of the one box, then of the other, each four times; then come as many high bounds.
+    Coordinates have 16 bits, two in an int: those of x in the four ints from `at` on, those of y in the next four. `low` has x0
+    and y0 of the one box, then of the other, `high` x1 and y1; all are below 65535, and a point with x = 65535 lies nowhere.
     """
     lanes = 0
-    for i in range(4):
-        x, y = place[at + i], place[at + 4 + i]
+    for i in range(8):
+        shift = 16 * (i & 1)
+        x, y = (int(points[at + (i >> 1)]) >> shift) & 65535, (int(points[at + 4 + (i >> 1)]) >> shift) & 65535
         for box in range(2):
-            low = first + 8 * box
-            x0, y0, x1, y1 = bounds[low], bounds[low + 4], bounds[low + 16], bounds[low + 20]
+            x0, y0 = (low >> (32 * box)) & 65535, (low >> (32 * box + 16)) & 65535
+            x1, y1 = (high >> (32 * box)) & 65535, (high >> (32 * box + 16)) & 65535
             if x0 <= x and y0 <= y and x <= x1 and y <= y1:
-                lanes |= 1 << (4 * box + i)
+                lanes |= 1 << (8 * box + i)
                 if x0 < x and y0 < y and x < x1 and y < y1:
-                    lanes |= 1 << (8 + 4 * box + i)
-    return lanes
-
-
-def sixteen_places(place: Any, at: int, bounds: Any, first: int) -> int:
-    """As `four_places` for four blocks of sixteen: bits 0 to 15 the one box, 16 to 31 the other, 32 to 63 without border."""
-    lanes = 0
-    for block in range(4):
-        found = four_places(place, at + 16 * block, bounds, first)
-        for part in range(4):
-            lanes |= ((found >> (4 * part)) & 15) << (16 * part + 4 * block)
-    # Compiled, the last lane is the sign; whoever takes a part by shift and mask does not see it.
-    return lanes
-
-
-def sixteen_masks(masks: Any, at: int, wanted: int) -> int:
-    """As `four_masks` for four blocks of sixteen."""
-    lanes = 0
-    for block in range(4):
-        lanes |= four_masks(masks, at + 16 * block, wanted) << (4 * block)
-    return lanes
-
-
-def append_sixteen(source: Any, at: int, lanes: int, target: Any, to: int) -> int:
-    """As `append_four` for four blocks of sixteen. The vector form writes sixteen."""
-    for block in range(4):
-        to = append_four(source, at + 16 * block, (lanes >> (4 * block)) & 15, target, to)
-    return to
-
-
-def four_masks(masks: Any, at: int, wanted: int) -> int:
-    """Which of four masks have every bit that is wanted, in bits 0 to 3."""
-    lanes = 0
-    for i in range(4):
-        if wanted & ~int(masks[at + i]) == 0:
-            lanes |= 1 << i
+                    lanes |= 1 << (16 + 8 * box + i)
     return lanes
 
 
 def append_four(source: Any, at: int, lanes: int, target: Any, to: int) -> int:
     """Append those of four elements whose lanes are set; returns the new end. The vector form writes four."""
     for i in range(4):
+        if (lanes >> i) & 1:
+            target[to] = source[at + i]
+            to += 1
+    return to
+
+
+def append_eight(source: Any, at: int, lanes: int, target: Any, to: int) -> int:
+    """Append those of eight elements whose lanes are set; returns the new end. The vector form writes eight."""
+    for i in range(8):
         if (lanes >> i) & 1:
             target[to] = source[at + i]
             to += 1

@@ -63,42 +63,24 @@ def _four_signatures(signature, at, filters, first):  # type: ignore[no-untyped-
 
 
 @kernel
-def _four_places(place, at, bounds, first):  # type: ignore[no-untyped-def]
-    return simd.four_places(place, at, bounds, first)
-
-
-@kernel
-def _four_masks(masks, at, wanted):  # type: ignore[no-untyped-def]
-    return simd.four_masks(masks, at, wanted)
-
-
-@kernel
 def _append_four(source, at, lanes, target, to):  # type: ignore[no-untyped-def]
     return simd.append_four(source, at, lanes, target, to)
 
 
 @kernel
-def _sixteen_places(place, at, bounds, first):  # type: ignore[no-untyped-def]
-    return simd.sixteen_places(place, at, bounds, first)
+def _eight_points(points, at, low, high):  # type: ignore[no-untyped-def]
+    return simd.eight_points(points, at, low, high)
 
 
 @kernel
-def _sixteen_masks(masks, at, wanted):  # type: ignore[no-untyped-def]
-    return simd.sixteen_masks(masks, at, wanted)
-
-
-@kernel
-def _append_sixteen(source, at, lanes, target, to):  # type: ignore[no-untyped-def]
-    return simd.append_sixteen(source, at, lanes, target, to)
+def _append_eight(source, at, lanes, target, to):  # type: ignore[no-untyped-def]
+    return simd.append_eight(source, at, lanes, target, to)
 
 
 def check_fours(n_trials: int) -> None:
     """The operations on four things at once."""
     rng = np.random.default_rng(2)
     for _ in range(n_trials):
-        box = rng.integers(0, 4, 20).astype(np.float32)
-        box[10:] *= -1
-        box[rng.integers(0, 20, 2)] = np.float32(np.nan)
         sides = rng.choice([1, 2, 3, 65533, 65534], (2, 6)) | (rng.choice([1, 2, 3, 65533, 65534], (2, 6)) << 16)
         corners = np.concatenate([sides[0, :6], ~sides[1, :4], [-1, -1]]).astype(np.uint32).astype(np.int32)
         point = rng.choice([1, 2, 3, 65533, 65534], 2).tolist()
@@ -107,25 +89,6 @@ def check_fours(n_trials: int) -> None:
         signature = rng.integers(0, 1 << 28, 9).astype(np.int32)
         filters = (rng.integers(-(1 << 31), 1 << 31, 40) | rng.integers(-(1 << 31), 1 << 31, 40)).astype(np.int32)
         assert _four_signatures(signature, 3, filters, 5) == simd_plain.four_signatures(signature, 3, filters, 5)
-        bounds = np.zeros(34, np.float32)
-        for group in range(4):
-            bounds[1 + 4 * group : 5 + 4 * group] = rng.integers(0, 3)
-            bounds[17 + 4 * group : 21 + 4 * group] = rng.integers(1, 4)
-        assert _four_places(box, 2, bounds, 1) == simd_plain.four_places(box, 2, bounds, 1)
-        wanted = int(rng.integers(0, 1 << 30)) & int(rng.integers(0, 1 << 30))
-        masks = (rng.integers(0, 1 << 30, 9) | np.where(rng.random(9) < 0.5, wanted, 0)).astype(np.int32)
-        assert _four_masks(masks, 3, wanted) == simd_plain.four_masks(masks, 3, wanted)
-        places = rng.integers(0, 4, 68).astype(np.float32)
-        places[rng.integers(0, 68, 3)] = np.float32(np.nan)
-        wanted_places = simd_plain.sixteen_places(places, 2, bounds, 1)
-        assert (_sixteen_places(places, 2, bounds, 1) - wanted_places) % (1 << 64) == 0
-        rows = np.where(rng.random(70) < 0.5, wanted, rng.integers(0, 1 << 30, 70)).astype(np.int32)
-        assert _sixteen_masks(rows, 3, wanted) == simd_plain.sixteen_masks(rows, 3, wanted)
-        lanes = int(rng.integers(1 << 16))
-        given, twin = np.zeros(30, np.int32), np.zeros(30, np.int32)
-        end = simd_plain.append_sixteen(rows, 3, lanes, twin, 2)
-        assert _append_sixteen(rows, 3, lanes, given, 2) == end
-        assert np.array_equal(given[:end], twin[:end])
         lanes = int(rng.integers(16))
         given, twin = np.zeros(9, np.int32), np.zeros(9, np.int32)
         end = simd_plain.append_four(signature, 3, lanes, twin, 2)
@@ -133,8 +96,24 @@ def check_fours(n_trials: int) -> None:
         assert np.array_equal(given[:end], twin[:end])
 
 
+def check_eights(n_trials: int) -> None:
+    """The operations on eight things at once."""
+    rng = np.random.default_rng(3)
+    for _ in range(n_trials):
+        coordinates = rng.choice([1, 2, 3, 65533, 65534, 65535], 24).astype(np.uint16).view(np.int32)
+        low, high = (rng.choice([1, 2, 3, 65533, 65534], 4).astype(np.uint16).view(np.int64).item() for _ in range(2))
+        for at in range(4):
+            assert _eight_points(coordinates, at, low, high) == simd_plain.eight_points(coordinates, at, low, high)
+        numbers, lanes = rng.integers(0, 1 << 31, 11).astype(np.int32), int(rng.integers(256))
+        given, twin = np.zeros(18, np.int32), np.zeros(18, np.int32)
+        end = simd_plain.append_eight(numbers, 3, lanes, twin, 2)
+        assert _append_eight(numbers, 3, lanes, given, 2) == end
+        assert np.array_equal(given[:end], twin[:end])
+
+
 def test_every_operation_on_four_equals_its_twin() -> None:
     check_fours(400)
+    check_eights(400)
 
 
 def check_lanes(n_trials: int) -> None:
@@ -201,8 +180,9 @@ def test_a_lower_level_gives_the_same_answers(level: str, features: str) -> None
         f"assert simd.LEVEL == {level!r}, simd.LEVEL\n"
         "from tests.unit.kernels.test_simd import check_lanes\n"
         "check_lanes(200)\n"
-        "from tests.unit.kernels.test_simd import check_fours\n"
+        "from tests.unit.kernels.test_simd import check_eights, check_fours\n"
         "check_fours(200)\n"
+        "check_eights(200)\n"
         "from tests.unit.kernels.test_simd_near import check_near\n"
         "check_near(13)\n"
         "from tests.unit.kernels.test_simd_keys import check_keys\n"

@@ -9,12 +9,12 @@ from nearcast.indexes.moving_grid.keys import fine_column, list_key
 from nearcast.indexes.moving_grid.layout import (
     AREA_CLASS,
     CLASSES_MASK,
-    CLAUSE_BLOCK,
+    CLAUSE_BITS,
     CLAUSES,
     FINE,
     LEVEL_BITS,
     LEVEL_MASK,
-    MESSAGE_BLOCK,
+    MESSAGE_BITS,
     MESSAGES,
     NO_ROOM,
     OWNER,
@@ -53,7 +53,7 @@ def append_areas(pool, value, live, box, besides, words, out, n_out, room):
     x0, y0, x1, y1, is_alive = live.x0, live.y0, live.x1, live.y1, live.is_alive
     keyword, start, stop = words
     for entry in range(value & SIZE_MASK):
-        m = pool[entry_place(value, MESSAGE_BLOCK, entry) + MESSAGES]
+        m = pool[entry_place(value, MESSAGE_BITS, entry) + MESSAGES]
         if is_alive[m] == 0 or (x0[m] == x1[m] and y0[m] == y1[m]):
             continue
         if not meets(box[0], box[1], box[2], box[3], x0[m], y0[m], x1[m], y1[m]):
@@ -101,7 +101,7 @@ def append_clauses(pool, value, clauses, messages, message, out, n_out, room):
     x0, y0, x1, y1 = messages.x0[message], messages.y0[message], messages.x1[message], messages.y1[message]
     begin, end = messages.keyword_start[message], messages.keyword_start[message + 1]
     for entry in range(value & SIZE_MASK):
-        c = pool[entry_place(value, CLAUSE_BLOCK, entry) + CLAUSES]
+        c = pool[entry_place(value, CLAUSE_BITS, entry) + CLAUSES]
         if not meets(clauses.x0[c], clauses.y0[c], clauses.x1[c], clauses.y1[c], x0, y0, x1, y1):
             continue
         start, stop = clauses.keyword_start[c], clauses.keyword_start[c + 1]

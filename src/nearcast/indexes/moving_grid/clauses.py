@@ -18,7 +18,8 @@ from nearcast.indexes.moving_grid.keys import (
 )
 from nearcast.indexes.moving_grid.layout import (
     ALL_CLASSES,
-    CLAUSE_BLOCK,
+    BLOCK,
+    CLAUSE_BITS,
     CLAUSES,
     COUNT_SHIFT,
     FINE,
@@ -116,17 +117,17 @@ def file_clause(side, bounds, x0, y0, x1, y1, record, clause):
         key = list_key(owner, own, own, column, row)
         held, place = slot, 2 * claim_slot(slot, head, key, home_slot(key, slot.size // 2)) + 1
     value = held[place]
-    if is_full(value):
-        wider = resized(pool, free, head, value, wider_room(value), CLAUSE_BLOCK)
+    if is_full(value, CLAUSE_BITS):
+        wider = resized(pool, free, head, value, wider_room(value), CLAUSE_BITS)
         if wider == NO_ROOM:
             if value == 0 and own > 0:
                 drop_slot(slot, head, place // 2)
             return np.int64(NO_ROOM)
         value = wider
         for entry in range(value & SIZE_MASK):
-            there = entry_place(value, CLAUSE_BLOCK, entry)
+            there = entry_place(value, CLAUSE_BITS, entry)
             record[RECORD * np.int64(pool[there + CLAUSES]) + PLACE] = there
-    there = entry_place(value, CLAUSE_BLOCK, value & SIZE_MASK)
+    there = entry_place(value, CLAUSE_BITS, value & SIZE_MASK)
     write_entry(pool, there, bounds, x0, y0, x1, y1, own, column, row)
     pool[there + SIGNATURES] = record[at + SIGNATURE]
     pool[there + CLAUSES] = clause
@@ -156,15 +157,15 @@ def unfile_clause(side, bounds, x0, y0, x1, y1, record, clause):
         held, place = slot, 2 * find_slot(slot, key, home_slot(key, slot.size // 2)) + 1
     value = held[place]
     there = np.int64(record[at + PLACE])
-    entry = 4 * (there // CLAUSE_BLOCK - place_of(value)) + (there & 3)
+    entry = 4 * (there // BLOCK - place_of(value)) + (there & 3)
     if value & SIZE_MASK == 1:
-        give_back(pool, free, value, CLAUSE_BLOCK)
+        give_back(pool, free, value)
         if own > 0:
             drop_slot(slot, head, place // 2)
         else:
             held[place] = 0
     else:
-        held[place] = close_gap(pool, value, CLAUSE_BLOCK, entry)
+        held[place] = close_gap(pool, value, entry)
         # The last one of the list, perhaps itself, stands here now.
         record[RECORD * np.int64(pool[there + CLAUSES]) + PLACE] = there
     door[2 * owner + 1] -= ONE_ENTRY

@@ -20,10 +20,8 @@ from nearcast.indexes.moving_grid import messages as message_kernels
 from nearcast.indexes.moving_grid.frame import frame_around
 from nearcast.indexes.moving_grid.layout import (
     CATCH_ALL,
-    CLAUSE_BLOCK,
     COUNT_SHIFT,
     LEVEL_MASK,
-    MESSAGE_BLOCK,
     OWNER,
     RECORD,
     ROUTED,
@@ -58,11 +56,12 @@ class MovingGrid(MovingIndex):
     def __init__(self, parameters: Parameters) -> None:
         super().__init__(parameters)
         own = self.parameters
-        self._clauses = Side(CLAUSE_BLOCK, limits_of(own.smallest_clause_grid, own.first_level, 16 * own.growth))
-        self._messages = Side(MESSAGE_BLOCK, limits_of(own.smallest_message_grid, own.first_level, own.growth))
+        self._clauses = Side(limits_of(own.smallest_clause_grid, own.first_level, 16 * own.growth))
+        self._messages = Side(limits_of(own.smallest_message_grid, own.first_level, own.growth))
         self._frame: NDArray[np.float64] = np.zeros(6)
         self._record: NDArray[np.int32] = np.zeros(0, np.int32)
         self._words: NDArray[np.int32] = np.zeros(0, np.int32)
+        self._masks: NDArray[np.int32] = np.zeros(0, np.int32)
         self._frequency: NDArray[np.int64] = np.zeros(0, np.int64)
         self._own_bit: NDArray[np.int32] = np.zeros(0, np.int32)
         self._scratch = Scratch()
@@ -141,13 +140,15 @@ class MovingGrid(MovingIndex):
     # --- messages ----------------------------------------------------------------------------------------------------
 
     def store(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32]) -> None:
-        live, due = messages.layout(), due_owners(self._messages.n_owners, self._messages)
-        first, skip, width = 0, 0, 1 + int(live.n_keywords[slots].max(initial=0))
+        live, first, skip = messages.layout(), 0, 0
+        width = 1 + int(live.n_keywords[slots].max(initial=0))
+        due = due_owners(width * len(slots), self._messages)
         self._words = widened(self._words, WORDS * messages.n_slots)
-        message_kernels.write_words(live, slots, self._words)
+        self._masks = widened(self._masks, messages.n_slots)
+        message_kernels.write_words(live, self._own_bit, slots, self._words, self._masks)
         while True:
             lists = self._messages.lists
-            first, skip = message_kernels.file_messages(lists, self._frame, self._own_bit, live, slots, first, skip, width, due)
+            first, skip = message_kernels.file_messages(lists, self._frame, live, slots, first, skip, width, due)
             if first == len(slots):
                 break
             self._messages.grow(message_kernels.GROUP * width)
@@ -178,7 +179,7 @@ class MovingGrid(MovingIndex):
         first, skip = 0, 0
         while True:
             lists = self._messages.lists
-            first, skip = message_kernels.file_backlog(lists, self._frame, self._own_bit, live, slots, is_new, first, skip, due)
+            first, skip = message_kernels.file_backlog(lists, self._frame, live, slots, is_new, first, skip, due)
             if first == len(slots):
                 break
             self._messages.grow(1)
@@ -187,14 +188,14 @@ class MovingGrid(MovingIndex):
     def _level_messages(self, messages: LiveMessages, due: NDArray[np.int64]) -> None:
         first = 1
         while first <= due[0]:
-            first = levels.level_messages(self._messages.lists, self._frame, self._own_bit, messages.layout(), due, first)
+            first = levels.level_messages(self._messages.lists, self._frame, messages.layout(), due, first)
             if first <= due[0]:
                 self._messages.grow(1 + self._messages.entries_of(int(due[first])))
 
     def sweep(self, messages: LiveMessages, n_gone: int) -> bool:
         share = _ROUNDS * n_gone / max(1, messages.n_alive)
         n_steps = _FEWEST_STEPS + int(share * self._messages.n_steps)
-        due = due_owners(self._messages.n_owners, self._messages)
+        due = due_owners(n_steps, self._messages)
         is_round = sweep(self._messages.lists, messages.layout().is_alive, n_steps, due)
         self._level_messages(messages, due)
         return bool(is_round)
@@ -224,6 +225,7 @@ class MovingGrid(MovingIndex):
             clauses.layout(),
             messages.layout(),
             self._words,
+            self._masks,
             self._record,
             slots,
             besides,
@@ -241,8 +243,8 @@ class MovingGrid(MovingIndex):
         layout, live = clauses.layout(), messages.layout()
         for first in range(0, len(slots), _MOVES_AT_ONCE):
             last = min(first + _MOVES_AT_ONCE, len(slots))
-            lists, words = self._messages.lists, self._words
-            scratch.find(lists, self._frame, layout, live, words, self._record, slots, to, True, first, last)
+            lists, words, masks = self._messages.lists, self._words, self._masks
+            scratch.find(lists, self._frame, layout, live, words, masks, self._record, slots, to, True, first, last)
             self._move(clauses, slots, to, first, last)
         self._keep_frame(clauses, messages)
         return scratch.groups(slots)
@@ -273,7 +275,7 @@ class MovingGrid(MovingIndex):
 
     def stats(self) -> dict[str, int | float]:
         n_bytes = self._clauses.n_bytes + self._messages.n_bytes
-        n_bytes += self._frequency.nbytes + self._record.nbytes + self._words.nbytes
+        n_bytes += self._frequency.nbytes + self._record.nbytes + self._words.nbytes + self._masks.nbytes
         return {
             "bytes": n_bytes,
             "clause_entries": self._clauses.n_entries,
@@ -286,6 +288,7 @@ class MovingGrid(MovingIndex):
             "frame": self._frame,
             "record": self._record,
             "words": self._words,
+            "masks": self._masks,
             "frequency": self._frequency,
             "own_bit": self._own_bit,
         }
@@ -294,6 +297,6 @@ class MovingGrid(MovingIndex):
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         self._frame, self._record, self._frequency = arrays["frame"], arrays["record"], arrays["frequency"]
-        self._own_bit, self._words = arrays["own_bit"], arrays["words"]
+        self._own_bit, self._words, self._masks = arrays["own_bit"], arrays["words"], arrays["masks"]
         self._clauses.restore(arrays)
         self._messages.restore({name[len(_MESSAGE) :]: a for name, a in arrays.items() if name.startswith(_MESSAGE)})

@@ -62,6 +62,12 @@ def packed_corner(x, y):
 
 
 @inline_kernel
+def packed_corners(x, y, other_x, other_y):
+    """Two corners of 16 bits as the bits of an int64, as `simd.eight_points` reads them."""
+    return x | y << 16 | other_x << 32 | ((other_y ^ 0x8000) - 0x8000) << 48
+
+
+@inline_kernel
 def list_key(owner, kind, level, column, row):
     """What the list of a class in a cell is found by; never 0. Columns and rows are fine ones."""
     shift = FINE - level

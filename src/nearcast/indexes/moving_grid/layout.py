@@ -1,17 +1,16 @@
 """The arrays of one side of a moving grid, clauses or messages, and how a list lies in memory.
 
-A list is a run of blocks, a block holds four entries field by field, as vector units read them:
+A list is a run of blocks, a block holds its entries field by field, as vector units read them:
 
 | side | a block |
 |---|---|
 | clauses | 4 times x0 and y0, 4 times x1 and y1, 4 signatures, 4 clauses |
-| messages | 4 x, 4 y, 4 messages, 4 masks |
+| messages | 8 x, 8 y, 8 messages |
 
-Either is one cache line. Coordinates of messages are float32 in the place of an int32, those of clauses are of 16 bits, two in
-an int32, counted from the corner of their cell (see `keys.place_in_cell` and `simd.four_boxes`). Both never fall where exact
-ones rise: what lies strictly inside a rounded box is inside the exact one, and only what lies on its border needs a look at the
-exact one. A free place has ones for its first coordinate, which is nan as a float, and so have messages with an area: no test
-of points finds them.
+Either is one cache line. Coordinates are of 16 bits, two in an int32, counted from the corner of their cell (see
+`keys.place_in_cell`, `simd.four_boxes` and `simd.eight_points`). They never fall where exact ones rise: what lies strictly
+inside a rounded box is inside the exact one, and only what lies on its border needs a look at the exact one. A free place has
+ones for its first coordinate, and so have messages with an area: no test of points finds them.
 """
 
 from __future__ import annotations
@@ -22,12 +21,14 @@ import numpy as np
 
 CATCH_ALL = 0  # the owner of clauses without keywords, and of every message; keyword w is owner 1 + w
 
-CLAUSE_BLOCK = 16
-MESSAGE_BLOCK = 16
-NOWHERE = -1  # as an int32; nan as a float32
-# Fields of a block, four ints each.
+BLOCK = 16
+# A block has 1 << so many entries.
+CLAUSE_BITS, MESSAGE_BITS = 2, 3
+NO_COORDINATE = (1 << 16) - 1
+NOWHERE = -1  # two of these
+# Fields of a block.
 SIGNATURES, CLAUSES = 8, 12
-MESSAGES, MASKS = 8, 12
+ROWS, MESSAGES = 4, 8
 # Vector loads may read, and vector stores write, this far past the end of what they need.
 SLACK = 64
 

@@ -6,12 +6,18 @@ import numpy as np
 
 from nearcast.indexes.frequency_grid.keys import home_slot
 from nearcast.indexes.moving_grid.layout import (
+    BLOCK,
+    CLAUSE_BITS,
+    MESSAGE_BITS,
+    MESSAGES,
     N_BLOCKS,
     N_KEYS,
+    NO_COORDINATE,
     NO_ROOM,
     NOWHERE,
     PLACE_SHIFT,
     ROOM_MASK,
+    ROWS,
     SIZE_BITS,
     SIZE_MASK,
     SLACK,
@@ -20,6 +26,7 @@ from nearcast.kernels.compile import inline_kernel, kernel
 
 # At most so many of ten slots are in use.
 _FULL = 6
+_LANE = (1 << MESSAGE_BITS) - 1
 
 
 @inline_kernel
@@ -83,9 +90,9 @@ def room_of(number):
 
 
 @inline_kernel
-def blocks_of(value):
-    """How many blocks of a list have entries."""
-    return ((value & SIZE_MASK) + 3) >> 2
+def blocks_of(value, bits):
+    """How many blocks of a list have entries, with 1 << `bits` entries in a block."""
+    return ((value & SIZE_MASK) + (1 << bits) - 1) >> bits
 
 
 @inline_kernel
@@ -95,53 +102,53 @@ def place_of(value):
 
 
 @inline_kernel
-def entry_place(value, block, entry):
-    """Where the first field of an entry stands; its others follow four ints apart."""
-    return ((value >> PLACE_SHIFT) + (entry >> 2)) * block + (entry & 3)
+def entry_place(value, bits, entry):
+    """Where a field that comes first in its block stands for an entry; others that are as wide stand as far behind theirs."""
+    return ((value >> PLACE_SHIFT) + (entry >> bits)) * BLOCK + (entry & ((1 << bits) - 1))
 
 
 @inline_kernel
-def is_full(value):
-    return value == 0 or value & SIZE_MASK == 4 * room_of((value >> SIZE_BITS) & ROOM_MASK)
+def is_full(value, bits):
+    return value == 0 or value & SIZE_MASK == room_of((value >> SIZE_BITS) & ROOM_MASK) << bits
 
 
 @kernel
-def take_blocks(pool, free, head, number, block):
+def take_blocks(pool, free, head, number):
     """The first of a run of free blocks of a room, all places free; NO_ROOM if the pool is too short."""
     room = room_of(number)
     first = np.int64(free[number])
     if first != 0:
-        free[number] = pool[first * block]
+        free[number] = pool[first * BLOCK]
     else:
         first = head[N_BLOCKS]
-        if (first + room) * block + SLACK > pool.size:
+        if (first + room) * BLOCK + SLACK > pool.size:
             return np.int64(NO_ROOM)
         head[N_BLOCKS] += room
-    for at in range(first * block, (first + room) * block, block):
-        for lane in range(4):
-            pool[at + lane] = NOWHERE
+    for at in range(first * BLOCK, (first + room) * BLOCK, BLOCK):
+        for first_coordinate in range(at, at + 4):
+            pool[first_coordinate] = NOWHERE
     return first
 
 
 @kernel
-def give_back(pool, free, value, block):
+def give_back(pool, free, value):
     """Free the blocks of a list."""
     number, first = (value >> SIZE_BITS) & ROOM_MASK, value >> PLACE_SHIFT
-    pool[first * block] = free[number]
+    pool[first * BLOCK] = free[number]
     free[number] = first
 
 
 @kernel
-def resized(pool, free, head, value, number, block):
+def resized(pool, free, head, value, number, bits):
     """A list in a room of another class, where it fits: what it is found at now, or NO_ROOM."""
-    first = take_blocks(pool, free, head, number, block)
+    first = take_blocks(pool, free, head, number)
     if first == NO_ROOM:
         return np.int64(NO_ROOM)
     if value != 0:
-        old = (value >> PLACE_SHIFT) * block
-        for i in range(blocks_of(value) * block):
-            pool[first * block + i] = pool[old + i]
-        give_back(pool, free, value, block)
+        old = (value >> PLACE_SHIFT) * BLOCK
+        for i in range(blocks_of(value, bits) * BLOCK):
+            pool[first * BLOCK + i] = pool[old + i]
+        give_back(pool, free, value)
     return (first << PLACE_SHIFT) | (np.int64(number) << SIZE_BITS) | (value & SIZE_MASK)
 
 
@@ -151,12 +158,32 @@ def wider_room(value):
     return np.int64(0) if value == 0 else ((value >> SIZE_BITS) & ROOM_MASK) + 1
 
 
+@kernel
+def drop_dead(pool, value, is_alive):
+    """Take the dead out of a list of messages, in its room: what it is found at now."""
+    half = pool.view(np.uint16)
+    entry = np.int64(0)
+    while entry < value & SIZE_MASK:
+        here = entry_place(value, MESSAGE_BITS, entry)
+        if is_alive[pool[here + MESSAGES]]:
+            entry += 1
+            continue
+        # The last one moves to the place of the dead one.
+        there = entry_place(value, MESSAGE_BITS, (value & SIZE_MASK) - 1)
+        at, last = 2 * here - (here & _LANE), 2 * there - (there & _LANE)
+        pool[here + MESSAGES] = pool[there + MESSAGES]
+        half[at], half[at + 2 * ROWS] = half[last], half[last + 2 * ROWS]
+        half[last] = NO_COORDINATE
+        value -= 1
+    return value
+
+
 @inline_kernel
-def close_gap(pool, value, block, entry):
-    """Take an entry out of a list: the last one moves to its place. Returns what the list is found at."""
+def close_gap(pool, value, entry):
+    """Take an entry out of a list of clauses: the last one moves to its place. Returns what the list is found at."""
     last = (value & SIZE_MASK) - 1
-    here, there = entry_place(value, block, entry), entry_place(value, block, last)
-    for field in range(0, block, 4):
+    here, there = entry_place(value, CLAUSE_BITS, entry), entry_place(value, CLAUSE_BITS, last)
+    for field in range(0, BLOCK, 4):
         pool[here + field] = pool[there + field]
     pool[there] = NOWHERE
     return value - 1

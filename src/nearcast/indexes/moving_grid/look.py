@@ -12,21 +12,21 @@ from nearcast.indexes.frequency_grid.keys import home_slot
 from nearcast.indexes.moving_grid.keys import fine_column, list_key
 from nearcast.indexes.moving_grid.layout import (
     ALL_CLASSES,
+    BLOCK,
     CLASSES_MASK,
     FINE,
     LEVEL_BITS,
     LEVEL_MASK,
-    MESSAGE_BLOCK,
+    MESSAGE_BITS,
     NO_ROOM,
     OWNER,
     PLACE_SHIFT,
     RECORD,
-    SIZE_MASK,
     SLACK,
 )
-from nearcast.indexes.moving_grid.lists import find_slot
+from nearcast.indexes.moving_grid.lists import blocks_of, find_slot
 from nearcast.indexes.moving_grid.scan import scan_lists
-from nearcast.indexes.moving_grid.settle import add_areas, check_pending
+from nearcast.indexes.moving_grid.settle import add_areas, check_words, keep_fitting
 from nearcast.kernels.compile import inline_kernel, kernel
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.kernels.simd import prefetch
@@ -131,13 +131,15 @@ def find_lists(slot, pool, key, lists, n_lists):
             at = find_slot(slot, key[i], lists[i])
             value = slot[2 * at + 1] if slot[2 * at] == key[i] else np.int64(0)
             lists[i] = value
-        at = (value >> PLACE_SHIFT) * MESSAGE_BLOCK
-        for line in range(min(_LINES_AHEAD, ((value & SIZE_MASK) + 3) >> 2)):
-            prefetch(pool, at + MESSAGE_BLOCK * line)
+        at = (value >> PLACE_SHIFT) * BLOCK
+        for line in range(min(_LINES_AHEAD, blocks_of(value, MESSAGE_BITS))):
+            prefetch(pool, at + BLOCK * line)
 
 
 @kernel
-def find_differences(side, frame, clauses, live, words, record, slots, given, is_move, first, last, n_left, n_entered, found):
+def find_differences(
+    side, frame, clauses, live, words, masks, record, slots, given, is_move, first, last, n_left, n_entered, found
+):
     """Fill the runs of clauses `first` to `last`: messages of the old box only (left), of the new box only (entered).
 
     With `is_move` the new boxes are `given` and the old ones those of the clauses; else the new ones are those of the clauses
@@ -147,7 +149,7 @@ def find_differences(side, frame, clauses, live, words, record, slots, given, is
     door, slot, pool = side.door, side.slot, side.pool
     x0, y0, x1, y1 = clauses.x0, clauses.y0, clauses.x1, clauses.y1
     clause_words = (clauses.keyword_start, clauses.keyword)
-    messages = (live.alive_bits, live.keyword_first, live.n_keywords, live.keyword)
+    messages = (live.keyword_first, live.n_keywords, live.keyword)
     left, entered, pending_left, pending_entered = found.left, found.entered, found.pending_left, found.pending_entered
     left_begin, left_end, entered_begin, entered_end = found.left_begin, found.left_end, found.entered_begin, found.entered_end
     key, lists, counters = found.key, found.lists, found.counters
@@ -155,6 +157,7 @@ def find_differences(side, frame, clauses, live, words, record, slots, given, is
     has_any_area = side.head[ALL_CLASSES] != 0
     list_end, has_areas = np.empty(GROUP, np.int64), np.empty(GROUP, np.uint8)
     left_marks, entered_marks = np.empty(GROUP, np.int64), np.empty(GROUP, np.int64)
+    left_kept, entered_kept, alive_bits = np.empty(GROUP, np.int64), np.empty(GROUP, np.int64), live.alive_bits
     old, new = np.empty(4 * GROUP), np.empty(4 * GROUP)
     ask_for_clauses(record, x0, y0, x1, y1, slots, first, min(first + GROUP, last))
     for group in range(first, last, GROUP):
@@ -167,6 +170,8 @@ def find_differences(side, frame, clauses, live, words, record, slots, given, is
         find_lists(slot, pool, key, lists, n_lists)
         n_tested = scan_lists(
             pool,
+            frame,
+            key,
             lists,
             list_end,
             record,
@@ -176,7 +181,7 @@ def find_differences(side, frame, clauses, live, words, record, slots, given, is
             old,
             new,
             live,
-            words,
+            masks,
             pending_left,
             left_marks,
             pending_entered,
@@ -185,10 +190,55 @@ def find_differences(side, frame, clauses, live, words, record, slots, given, is
         )
         if n_tested == NO_ROOM:
             return group, n_left, n_entered
-        to_left = check_pending(
-            record, slots, group, n, clause_words, messages, words, pending_left, left_marks, left_begin, left_end, left, n_left
+        to_left = keep_fitting(
+            record,
+            slots,
+            group,
+            n,
+            alive_bits,
+            masks,
+            words,
+            pending_left,
+            left_marks,
+            left_kept,
+            left_begin,
+            left_end,
+            left,
+            n_left,
         )
-        to_entered = check_pending(
+        to_entered = keep_fitting(
+            record,
+            slots,
+            group,
+            n,
+            alive_bits,
+            masks,
+            words,
+            pending_entered,
+            entered_marks,
+            entered_kept,
+            entered_begin,
+            entered_end,
+            entered,
+            n_entered,
+        )
+        to_left = check_words(
+            record,
+            slots,
+            group,
+            n,
+            clause_words,
+            messages,
+            words,
+            pending_left,
+            left_marks,
+            left_kept,
+            left_begin,
+            left_end,
+            left,
+            to_left,
+        )
+        to_entered = check_words(
             record,
             slots,
             group,
@@ -198,10 +248,11 @@ def find_differences(side, frame, clauses, live, words, record, slots, given, is
             words,
             pending_entered,
             entered_marks,
+            entered_kept,
             entered_begin,
             entered_end,
             entered,
-            n_entered,
+            to_entered,
         )
         if has_any_area:
             to_left, n_more = add_areas(

@@ -14,8 +14,8 @@ from nearcast.indexes.moving_grid.areas import match_area
 from nearcast.indexes.moving_grid.keys import cell_of_key, fine_column, fine_place, has_others, list_key, place_in_cell
 from nearcast.indexes.moving_grid.layout import (
     ALL_CLASSES,
+    BLOCK,
     CLASSES_MASK,
-    CLAUSE_BLOCK,
     CLAUSES,
     FINE,
     LEVEL_BITS,
@@ -89,9 +89,9 @@ def find_lists(side, frame, message_start, keyword, mx, my, first, last, key, li
             at = find_slot(slot, key[i], lists[i])
             value = slot[2 * at + 1] if slot[2 * at] == key[i] else np.int64(0)
             lists[i] = value
-        at = (value >> PLACE_SHIFT) * CLAUSE_BLOCK
+        at = (value >> PLACE_SHIFT) * BLOCK
         for line in range(min(_LINES_AHEAD, ((value & SIZE_MASK) + 3) >> 2)):
-            prefetch(pool, at + CLAUSE_BLOCK * line)
+            prefetch(pool, at + BLOCK * line)
     return n_lists
 
 
@@ -119,8 +119,8 @@ def scan_points(
                 return np.int64(NO_ROOM), n_pending, n_tested
             level, column, row = cell_of_key(key[k])
             short_x, short_y = place_in_cell(place_x, column, level), place_in_cell(place_y, row, level)
-            at = (value >> PLACE_SHIFT) * CLAUSE_BLOCK
-            for block in range(at, at + ((size + 3) >> 2) * CLAUSE_BLOCK, CLAUSE_BLOCK):
+            at = (value >> PLACE_SHIFT) * BLOCK
+            for block in range(at, at + ((size + 3) >> 2) * BLOCK, BLOCK):
                 lanes = four_boxes(pool, block, short_x, short_y)
                 if lanes == 0:
                     continue

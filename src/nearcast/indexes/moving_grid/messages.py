@@ -4,58 +4,53 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearcast.indexes.frequency_grid.keys import home_slot, narrow
-from nearcast.indexes.moving_grid.keys import fine_column, list_key, mask_bit, size_class
+from nearcast.indexes.frequency_grid.keys import home_slot
+from nearcast.indexes.moving_grid.keys import fine_column, fine_place, list_key, mask_bit, place_in_cell, size_class
 from nearcast.indexes.moving_grid.layout import (
     ALL_CLASSES,
     AREA_CLASS,
     COUNT_SHIFT,
+    FINE,
     LEVEL_BITS,
     LEVEL_MASK,
-    MASKS,
-    MESSAGE_BLOCK,
+    MESSAGE_BITS,
     MESSAGES,
     MOST_LEVELS,
     N_ENTRIES,
     N_FILED,
     N_OUTSIDE,
+    NO_COORDINATE,
     NO_ROOM,
-    NOWHERE,
     ONE_ENTRY,
     ROUTED,
+    ROWS,
     SIZE_MASK,
     WORDS,
 )
-from nearcast.indexes.moving_grid.lists import claim_slot, entry_place, has_slots, is_full, resized, wider_room
+from nearcast.indexes.moving_grid.lists import claim_slot, drop_dead, entry_place, has_slots, is_full, resized, wider_room
 from nearcast.kernels.compile import inline_kernel, kernel
 from nearcast.kernels.simd import prefetch
 
 GROUP = 16
+# A full list stays in its room if one of so many was dead.
+_MOSTLY = 4
+
+
+_LANE = (1 << MESSAGE_BITS) - 1
 
 
 @inline_kernel
-def write_message(pool, there, x, y, is_point, message, mask):
-    """A message at its place; one with an area has no place that a test of points could find."""
-    box = pool.view(np.float32)
-    box[there + 4] = narrow(y)
-    if is_point:
-        box[there] = narrow(x)
-    else:
-        pool[there] = NOWHERE
+def write_message(pool, half, value, message, x, y):
+    """A message behind the last one of a list with room, at these coordinates in its cell; `half` is the pool as uint16."""
+    there = entry_place(value, MESSAGE_BITS, value & SIZE_MASK)
+    lane = there & _LANE
     pool[there + MESSAGES] = message
-    pool[there + MASKS] = mask
+    half[2 * there - lane] = x
+    half[2 * (there + ROWS) - lane] = y
 
 
 @kernel
-def mask_of(own_bit, keyword, first, n):
-    mask = np.int64(0)
-    for at in range(first, first + n):
-        mask |= mask_bit(own_bit, keyword[at])
-    return mask
-
-
-@kernel
-def file_message(side, bounds, owner, message, x0, y0, x1, y1, mask):
+def file_message(side, bounds, owner, message, x0, y0, x1, y1):
     """File one message under one owner, in no hurry: returns the new count of the owner, or NO_ROOM."""
     door, slot, pool, free, span, head = side.door, side.slot, side.pool, side.free, side.span, side.head
     level = door[2 * owner + 1] & LEVEL_MASK
@@ -74,11 +69,16 @@ def file_message(side, bounds, owner, message, x0, y0, x1, y1, mask):
         key = list_key(owner, kind, own, column, row)
         held, place = slot, 2 * claim_slot(slot, head, key, home_slot(key, slot.size // 2)) + 1
     value = held[place]
-    if is_full(value):
-        value = resized(pool, free, head, value, wider_room(value), MESSAGE_BLOCK)
+    if is_full(value, MESSAGE_BITS):
+        value = resized(pool, free, head, value, wider_room(value), MESSAGE_BITS)
         if value == NO_ROOM:
             return np.int64(NO_ROOM)
-    write_message(pool, entry_place(value, MESSAGE_BLOCK, value & SIZE_MASK), x0, y0, is_point, message, mask)
+    # One with an area has no place that a test of points could find.
+    x, y = np.int64(NO_COORDINATE), np.int64(0)
+    if is_point:
+        x = place_in_cell(fine_place(x0, bounds, 0), (column >> (FINE - own)) << (FINE - own), own)
+        y = place_in_cell(fine_place(y0, bounds, 3), (row >> (FINE - own)) << (FINE - own), own)
+    write_message(pool, pool.view(np.uint16), value, message, x, y)
     held[place] = value + 1
     door[2 * owner + 1] += ONE_ENTRY
     if not is_point:
@@ -89,14 +89,17 @@ def file_message(side, bounds, owner, message, x0, y0, x1, y1, mask):
 
 
 @kernel
-def write_words(live, slots, words):
-    """Keep the keywords of messages where they are found at once."""
+def write_words(live, own_bit, slots, words, masks):
+    """Keep the keywords of messages, and what their masks have of them, where they are found at once."""
     keyword_first, n_keywords, keyword = live.keyword_first, live.n_keywords, live.keyword
     for i in range(slots.size):
-        at, first, n = WORDS * np.int64(slots[i]), keyword_first[slots[i]], n_keywords[slots[i]]
+        at, first, n, mask = WORDS * np.int64(slots[i]), keyword_first[slots[i]], n_keywords[slots[i]], np.int64(0)
         words[at] = n
-        for word in range(min(n, WORDS - 1)):
-            words[at + 1 + word] = keyword[first + word]
+        for word in range(n):
+            mask |= mask_bit(own_bit, keyword[first + word])
+            if word < WORDS - 1:
+                words[at + 1 + word] = keyword[first + word]
+        masks[slots[i]] = mask
 
 
 @kernel
@@ -113,7 +116,7 @@ def ask_for_doors(door, live, slots, first, last):
 
 
 @kernel
-def file_messages(side, bounds, own_bit, live, slots, first, skip, width, due):
+def file_messages(side, bounds, live, slots, first, skip, width, due):
     """File messages from `first` on, without the first `skip` of the postings from there on.
 
     Returns the message and the postings to skip where room was short, or the end and 0. `width` is one more than the most
@@ -121,19 +124,20 @@ def file_messages(side, bounds, own_bit, live, slots, first, skip, width, due):
     """
     door, slot, pool, free, limit, head = side.door, side.slot, side.pool, side.free, side.limit, side.head
     keyword_first, n_keywords, keyword = live.keyword_first, live.n_keywords, live.keyword
-    x0, y0, x1, y1 = live.x0, live.y0, live.x1, live.y1
+    x0, y0, x1, y1, is_alive = live.x0, live.y0, live.x1, live.y1, live.is_alive
     n_owners, n_slots, n = door.size // 2, slot.size // 2, slots.size
     owners, members = np.empty(GROUP * width, np.int64), np.empty(GROUP * width, np.int64)
-    places, masks = np.empty(GROUP * width, np.int64), np.empty(GROUP, np.int64)
-    box = pool.view(np.float32)
+    places, half = np.empty(GROUP * width, np.int64), pool.view(np.uint16)
+    xs, ys = np.empty(GROUP * width, np.int64), np.empty(GROUP * width, np.int64)
     ask_for_doors(door, live, slots, first, min(first + GROUP, n))
     for group in range(first, n, GROUP):
         last = min(group + GROUP, n)
         n_postings = 0
         for i in range(group, last):
             message = slots[i]
-            begin, end, mask = keyword_first[message], keyword_first[message] + n_keywords[message], np.int64(0)
+            begin, end = keyword_first[message], keyword_first[message] + n_keywords[message]
             column, row = fine_column(x0[message], bounds, 0), fine_column(y0[message], bounds, 3)
+            across, up = fine_place(x0[message], bounds, 0), fine_place(y0[message], bounds, 3)
             is_point = x0[message] == x1[message] and y0[message] == y1[message]
             is_outside = (
                 x0[message] < bounds[0] or y0[message] < bounds[3] or x1[message] > bounds[1] or y1[message] > bounds[4]
@@ -142,10 +146,7 @@ def file_messages(side, bounds, own_bit, live, slots, first, skip, width, due):
                 head[N_FILED] += 1
                 head[N_OUTSIDE] += is_outside
             for at in range(begin - 1, end):
-                owner = np.int64(0)
-                if at >= begin:
-                    mask |= mask_bit(own_bit, keyword[at])
-                    owner = 1 + np.int64(keyword[at])
+                owner = np.int64(0) if at < begin else 1 + np.int64(keyword[at])
                 if owner >= n_owners or door[2 * owner + 1] & ROUTED == 0:
                     continue
                 level = door[2 * owner + 1] & LEVEL_MASK
@@ -154,36 +155,44 @@ def file_messages(side, bounds, own_bit, live, slots, first, skip, width, due):
                     place = list_key(owner, level, level, column, row)
                     prefetch(slot, 2 * home_slot(place, n_slots))
                 elif is_point:
-                    prefetch(pool, entry_place(door[2 * owner], MESSAGE_BLOCK, door[2 * owner] & SIZE_MASK))
+                    prefetch(pool, entry_place(door[2 * owner], MESSAGE_BITS, door[2 * owner] & SIZE_MASK))
                 owners[n_postings], members[n_postings], places[n_postings] = owner, i - group, place
+                shift = FINE - level
+                xs[n_postings] = place_in_cell(across, (column >> shift) << shift, level)
+                ys[n_postings] = place_in_cell(up, (row >> shift) << shift, level)
                 n_postings += 1
-            masks[i - group] = mask
         if not has_slots(slot, head, n_postings):
             return group, skip
         for posting in range(skip, n_postings):
             if places[posting] > 0:
                 at = 2 * claim_slot(slot, head, places[posting], home_slot(places[posting], n_slots)) + 1
                 places[posting] = at
-                prefetch(pool, entry_place(slot[at], MESSAGE_BLOCK, slot[at] & SIZE_MASK))
+                prefetch(pool, entry_place(slot[at], MESSAGE_BITS, slot[at] & SIZE_MASK))
         ask_for_doors(door, live, slots, last, min(last + GROUP, n))
         for posting in range(skip, n_postings):
             owner, member, at = owners[posting], members[posting], places[posting]
             message = slots[group + member]
             if x0[message] != x1[message] or y0[message] != y1[message]:
-                count = file_message(
-                    side, bounds, owner, message, x0[message], y0[message], x1[message], y1[message], masks[member]
-                )
+                count = file_message(side, bounds, owner, message, x0[message], y0[message], x1[message], y1[message])
                 if count == NO_ROOM:
                     return group, posting
             else:
                 value = slot[at] if at > 0 else door[2 * owner]
-                if is_full(value):
-                    value = resized(pool, free, head, value, wider_room(value), MESSAGE_BLOCK)
-                    if value == NO_ROOM:
-                        return group, posting
-                there = entry_place(value, MESSAGE_BLOCK, value & SIZE_MASK)
-                box[there], box[there + 4] = narrow(x0[message]), narrow(y0[message])
-                pool[there + MESSAGES], pool[there + MASKS] = message, masks[member]
+                if is_full(value, MESSAGE_BITS):
+                    n_before = value & SIZE_MASK
+                    value = drop_dead(pool, value, is_alive)
+                    n_gone = n_before - (value & SIZE_MASK)
+                    if at > 0:
+                        slot[at] = value
+                    else:
+                        door[2 * owner] = value
+                    door[2 * owner + 1] -= n_gone * ONE_ENTRY
+                    head[N_ENTRIES] -= n_gone
+                    if _MOSTLY * n_gone <= n_before:
+                        value = resized(pool, free, head, value, wider_room(value), MESSAGE_BITS)
+                        if value == NO_ROOM:
+                            return group, posting
+                write_message(pool, half, value, message, xs[posting], ys[posting])
                 if at > 0:
                     slot[at] = value + 1
                 else:
@@ -191,7 +200,8 @@ def file_messages(side, bounds, own_bit, live, slots, first, skip, width, due):
                 door[2 * owner + 1] += ONE_ENTRY
                 head[N_ENTRIES] += 1
                 count = door[2 * owner + 1] >> COUNT_SHIFT
-            if count == limit[MOST_LEVELS + 1 + (door[2 * owner + 1] & LEVEL_MASK)]:
+            # An owner may come here again when the dead have left its lists.
+            if count == limit[MOST_LEVELS + 1 + (door[2 * owner + 1] & LEVEL_MASK)] and due[0] + 1 < due.size:
                 due[0] += 1
                 due[due[0]] = owner
         skip = 0
@@ -199,7 +209,7 @@ def file_messages(side, bounds, own_bit, live, slots, first, skip, width, due):
 
 
 @kernel
-def file_backlog(side, bounds, own_bit, live, slots, is_new, first, skip, due):
+def file_backlog(side, bounds, live, slots, is_new, first, skip, due):
     """File messages under owners that are new to their side; as `file_messages`, message by message."""
     door, limit = side.door, side.limit
     keyword_first, n_keywords, keyword = live.keyword_first, live.n_keywords, live.keyword
@@ -214,8 +224,7 @@ def file_backlog(side, bounds, own_bit, live, slots, is_new, first, skip, due):
             n_done += 1
             if n_done <= skip:
                 continue
-            mask = mask_of(own_bit, keyword, begin, end - begin)
-            count = file_message(side, bounds, owner, m, x0[m], y0[m], x1[m], y1[m], mask)
+            count = file_message(side, bounds, owner, m, x0[m], y0[m], x1[m], y1[m])
             if count == NO_ROOM:
                 return i, n_done - 1
             if count == limit[MOST_LEVELS + 1 + (door[2 * owner + 1] & LEVEL_MASK)]:

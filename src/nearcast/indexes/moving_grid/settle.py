@@ -7,37 +7,71 @@ import numpy as np
 from nearcast.indexes.moving_grid.areas import look_for_areas
 from nearcast.indexes.moving_grid.keys import has_others
 from nearcast.indexes.moving_grid.layout import MASK, NEEDS_WORDS, NO_ROOM, RECORD, WORDS
-from nearcast.kernels.compile import kernel
+from nearcast.kernels.compile import inline_kernel, kernel
 from nearcast.kernels.live_messages import lives
+from nearcast.kernels.simd import prefetch
+
+
+@inline_kernel
+def fits(alive_bits, masks, mask, message):
+    """1 if a message lives and its mask has every bit of another one, else 0."""
+    return lives(alive_bits, message) & (mask & ~np.int64(masks[message]) == 0)
 
 
 @kernel
-def check_pending(record, slots, first, n, clause_words, messages, words, pending, marks, begin, end, out, n_out):
-    """Write the pending messages that live and have the keywords of their clause; returns the new end."""
+def keep_fitting(record, slots, first, n, alive_bits, masks, words, found, marks, kept_marks, begin, end, out, n_out):
+    """Of what was found for a group of clauses, write what lives and has the keywords, as far as masks tell; the new end.
+
+    Where words have to be looked at, it stays where it was found, up to `kept_marks[j]`, and its words are asked for.
+    """
+    at = np.int64(0)
+    for j in range(n):
+        asked = np.int64(record[RECORD * np.int64(slots[first + j]) + MASK])
+        mask, kept = asked & ~NEEDS_WORDS, at
+        begin[first + j] = n_out
+        if asked == 0:
+            for k in range(at, marks[j]):
+                out[n_out] = found[k]
+                n_out += lives(alive_bits, found[k])
+        elif asked & NEEDS_WORDS == 0:
+            for k in range(at, marks[j]):
+                out[n_out] = found[k]
+                n_out += fits(alive_bits, masks, mask, found[k])
+        else:
+            for k in range(at, marks[j]):
+                message = found[k]
+                found[kept] = message
+                kept += fits(alive_bits, masks, mask, message)
+            for k in range(at, kept):
+                prefetch(words, WORDS * np.int64(found[k]))
+        end[first + j], kept_marks[j] = n_out, kept
+        at = marks[j]
+    return n_out
+
+
+@kernel
+def check_words(record, slots, first, n, clause_words, messages, words, found, marks, kept_marks, begin, end, out, n_out):
+    """Write what was kept where words have to be looked at, and has them; the new end."""
     keyword_start, keyword = clause_words
-    alive_bits, keyword_first, n_keywords, member = messages
-    checked = np.int64(0)
+    keyword_first, n_keywords, member = messages
+    at = np.int64(0)
     for j in range(n):
         clause = slots[first + j]
-        at = RECORD * np.int64(clause)
-        begin[first + j] = n_out
-        if record[at + MASK] & NEEDS_WORDS == 0:
-            for k in range(checked, marks[j]):
-                out[n_out] = pending[k]
-                n_out += lives(alive_bits, pending[k])
-        else:
-            for k in range(checked, marks[j]):
-                m = pending[k]
+        place = RECORD * np.int64(clause)
+        if record[place + MASK] & NEEDS_WORDS != 0:
+            begin[first + j] = n_out
+            for k in range(at, kept_marks[j]):
+                m = found[k]
                 there = WORDS * np.int64(m)
                 if words[there] < WORDS:
-                    has_all = has_others(record, at, keyword_start, keyword, clause, words, there + 1, words[there])
+                    has_all = has_others(record, place, keyword_start, keyword, clause, words, there + 1, words[there])
                 else:
-                    has_all = has_others(record, at, keyword_start, keyword, clause, member, keyword_first[m], n_keywords[m])
+                    has_all = has_others(record, place, keyword_start, keyword, clause, member, keyword_first[m], n_keywords[m])
                 if has_all:
                     out[n_out] = m
-                    n_out += lives(alive_bits, m)
-        checked = marks[j]
-        end[first + j] = n_out
+                    n_out += 1
+            end[first + j] = n_out
+        at = marks[j]
     return n_out
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from nearcast.indexes.frequency_grid.layout import LINE_SLOTS
 from nearcast.indexes.moving_grid.keys import N_OWN_BITS, N_SHARED_BITS
 from nearcast.indexes.moving_grid.layout import (
+    BLOCK,
     BLOCKS_OF_ENTRY,
     COUNT_SHIFT,
     CURSOR,
@@ -36,10 +37,10 @@ _SLOTS_PER_KEY = 2.5
 
 
 class Side:
-    """Lists by owner, class and cell, with blocks of `block` ints."""
+    """Lists by owner, class and cell."""
 
-    def __init__(self, block: int, limit: NDArray[np.int64]) -> None:
-        self._block, self._limit = block, limit
+    def __init__(self, limit: NDArray[np.int64]) -> None:
+        self._limit = limit
         self.lists = self._empty(np.zeros(1, np.int64))
 
     def clear(self, count: NDArray[np.int64]) -> None:
@@ -54,7 +55,7 @@ class Side:
         return SideArrays(
             door=door,
             slot=np.zeros(2 * _FEWEST_SLOTS, np.int64),
-            pool=np.zeros(_FEWEST_BLOCKS * self._block + SLACK, np.int32),
+            pool=np.zeros(_FEWEST_BLOCKS * BLOCK + SLACK, np.int32),
             free=np.zeros(N_ROOMS, np.int32),
             span=np.zeros(2 * (MOST_LEVELS + 1), np.int64),
             limit=self._limit,
@@ -101,15 +102,13 @@ class Side:
             lists.head[CURSOR] = 0
             self.lists = lists._replace(slot=slot)
             return
-        pool = zeros(
-            (n_blocks + n_blocks // 2 + BLOCKS_OF_ENTRY * (n_more + 1) + _FEWEST_BLOCKS) * self._block + SLACK, np.int32
-        )
-        n_used = n_blocks * self._block
+        pool = zeros((n_blocks + n_blocks // 2 + BLOCKS_OF_ENTRY * (n_more + 1) + _FEWEST_BLOCKS) * BLOCK + SLACK, np.int32)
+        n_used = n_blocks * BLOCK
         pool[:n_used] = lists.pool[:n_used]
         self.lists = lists._replace(pool=pool)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        n_used = int(self.lists.head[N_BLOCKS]) * self._block + SLACK
+        n_used = int(self.lists.head[N_BLOCKS]) * BLOCK + SLACK
         return {**self.lists._asdict(), "pool": self.lists.pool[:n_used]}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:

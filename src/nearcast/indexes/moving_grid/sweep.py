@@ -6,11 +6,11 @@ import numpy as np
 
 from nearcast.indexes.moving_grid.keys import owner_of_key
 from nearcast.indexes.moving_grid.layout import (
+    BLOCK,
     COUNT_SHIFT,
     CURSOR,
     LEVEL_MASK,
-    MESSAGE_BLOCK,
-    MESSAGES,
+    MESSAGE_BITS,
     N_ENTRIES,
     NO_ROOM,
     ONE_ENTRY,
@@ -19,7 +19,7 @@ from nearcast.indexes.moving_grid.layout import (
     SIZE_BITS,
     SIZE_MASK,
 )
-from nearcast.indexes.moving_grid.lists import close_gap, drop_slot, give_back, resized, room_of
+from nearcast.indexes.moving_grid.lists import blocks_of, drop_dead, drop_slot, give_back, resized, room_of
 from nearcast.kernels.compile import inline_kernel, kernel
 from nearcast.kernels.simd import prefetch
 
@@ -31,21 +31,15 @@ _SHRINK = 4
 @inline_kernel
 def without_dead(pool, free, head, value, is_alive):
     """A list without its dead: what it is found at now, 0 if nothing is left."""
-    entry = np.int64(0)
-    while entry < value & SIZE_MASK:
-        there = ((value >> PLACE_SHIFT) + (entry >> 2)) * MESSAGE_BLOCK + (entry & 3)
-        if is_alive[pool[there + MESSAGES]]:
-            entry += 1
-        else:
-            value = close_gap(pool, value, MESSAGE_BLOCK, entry)
+    value = drop_dead(pool, value, is_alive)
     if value & SIZE_MASK == 0:
-        give_back(pool, free, value, MESSAGE_BLOCK)
+        give_back(pool, free, value)
         return np.int64(0)
-    number, n_blocks = (value >> SIZE_BITS) & ROOM_MASK, ((value & SIZE_MASK) + 3) >> 2
+    number, n_blocks = (value >> SIZE_BITS) & ROOM_MASK, blocks_of(value, MESSAGE_BITS)
     if _SHRINK * n_blocks <= room_of(number):
         while room_of(number - 1) >= 2 * n_blocks:
             number -= 1
-        smaller = resized(pool, free, head, value, number, MESSAGE_BLOCK)
+        smaller = resized(pool, free, head, value, number, MESSAGE_BITS)
         if smaller != NO_ROOM:
             return smaller
     return value
@@ -70,7 +64,7 @@ def sweep(side, is_alive, n_steps, due):
             owner, value = cursor, door[2 * cursor]
         else:
             if at + _AHEAD < n_slots:
-                prefetch(pool, (slot[2 * (at + _AHEAD) + 1] >> PLACE_SHIFT) * MESSAGE_BLOCK)
+                prefetch(pool, (slot[2 * (at + _AHEAD) + 1] >> PLACE_SHIFT) * BLOCK)
             owner, value = owner_of_key(slot[2 * at]), slot[2 * at + 1]
             if slot[2 * at] != 0 and value == 0:
                 # A key that was claimed when there was no room for its list.

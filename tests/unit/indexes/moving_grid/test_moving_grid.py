@@ -11,7 +11,7 @@ import pytest
 import nearcast as nc
 from nearcast.indexes.grid_lists.side import frame_of
 from nearcast.indexes.moving_grid.keys import fine_place, place_in_cell
-from nearcast.indexes.moving_grid.layout import FINE, MESSAGE_BLOCK, MOST_LEVELS, N_KEYS, NO_ROOM
+from nearcast.indexes.moving_grid.layout import FINE, MOST_LEVELS, N_KEYS, NO_ROOM
 from nearcast.indexes.moving_grid.messages import file_message
 from nearcast.indexes.moving_grid.side import Side
 from nearcast.testing.moving_comparison import MovingComparison
@@ -234,10 +234,10 @@ def test_the_first_look_at_many_areas_finds_room(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_full_table_takes_no_message() -> None:
-    side = Side(MESSAGE_BLOCK, np.zeros(2 * (MOST_LEVELS + 1), np.int64))
+    side = Side(np.zeros(2 * (MOST_LEVELS + 1), np.int64))
     side.widen(2)
     side.lists.head[N_KEYS] = side.lists.slot.size
-    assert file_message(side.lists, np.ones(6), 1, 0, 1.0, 1.0, 1.0, 1.0, 0) == NO_ROOM
+    assert file_message(side.lists, np.ones(6), 1, 0, 1.0, 1.0, 1.0, 1.0) == NO_ROOM
 
 
 def test_messages_of_few_and_of_many_keywords_are_judged_alike() -> None:
