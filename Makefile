@@ -9,8 +9,9 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 # Tests that share a Spark session stay in one process.
 PYTEST := $(BIN)/python -m pytest -q --dist loadgroup
-# All tests together wait for Spark, servers and browsers half of their time: one worker more than there are cores.
-ONE_MORE := $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
+# All tests together wait for Spark, servers and browsers half of their time: one worker more than there are cores. In the order of
+# collection, the long groups of the pipeline begin early and many short tests come last.
+ALL_TESTS := -n $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 ))) --no-loadscope-reorder
 # What is saved is flushed to disk file by file; the many small worlds of these tests are saved in memory where there is some.
 IN_MEMORY := $(shell test -w /dev/shm && echo TMPDIR=/dev/shm)
 # One size for every run: tests are the same on each machine.
@@ -74,7 +75,7 @@ types: $(VENV)/.ready-dev ## mypy, strict
 test-unit: $(VENV)/.ready-dev ## all tests, compiled, with the Spark slice, the service and the console
 	@$(MAKE) --no-print-directory console || echo "The console could not be built (npm?): its tests are skipped."
 	@$(BIN)/nearcast warm
-	@$(PYTEST) -n $(ONE_MORE) $(T)
+	@$(PYTEST) $(ALL_TESTS) $(T)
 
 .PHONY: test-nojit
 test-nojit: $(VENV)/.ready-dev ## kernels and indexes interpreted, with coverage
