@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 # Tests that share a Spark session stay in one process.
-PYTEST := $(BIN)/python -m pytest -q --dist loadgroup
+PYTEST := $(BIN)/python -m pytest -q -n auto --dist loadgroup
 # All tests together wait for Spark, servers and browsers half of their time: one worker more than there are cores. In the order of
 # collection, the long groups of the pipeline begin early and many short tests come last.
 ALL_TESTS := -n $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 ))) --no-loadscope-reorder
@@ -87,22 +87,22 @@ test-nojit: $(VENV)/.ready-dev ## kernels and indexes interpreted, with coverage
 .PHONY: test-bounds
 test-bounds: $(VENV)/.ready-dev ## kernels and indexes compiled with bounds checks
 	@NUMBA_OPT=1 NUMBA_BOUNDSCHECK=1 $(BIN)/nearcast warm
-	@NUMBA_OPT=1 NUMBA_BOUNDSCHECK=1 $(IN_MEMORY) $(PYTEST) -n auto $(if $(T),$(T),tests/unit/kernels tests/unit/columns tests/unit/indexes tests/unit/engines tests/conformance)
+	@NUMBA_OPT=1 NUMBA_BOUNDSCHECK=1 $(IN_MEMORY) $(PYTEST) $(if $(T),$(T),tests/unit/kernels tests/unit/columns tests/unit/indexes tests/unit/engines tests/conformance)
 
 .PHONY: soak
 soak: soak-conformance soak-pipeline soak-service soak-bench ## the large counts: thousands of random worlds, every bench plan (long)
 
 .PHONY: soak-conformance
 soak-conformance: $(VENV)/.ready-dev ## every index through thousands of random worlds and long histories; T="-k name" for some
-	@NEARCAST_SOAK=1 $(IN_MEMORY) $(PYTEST) -n auto tests/conformance $(T)
+	@NEARCAST_SOAK=1 $(IN_MEMORY) $(PYTEST) tests/conformance $(T)
 
 .PHONY: soak-pipeline
 soak-pipeline: $(VENV)/.ready-dev ## every way to share out work, twenty kills, clusters
-	@NEARCAST_SOAK=1 $(PYTEST) -n auto tests/pipeline tests/unit/pipeline $(T)
+	@NEARCAST_SOAK=1 $(PYTEST) tests/pipeline tests/unit/pipeline $(T)
 
 .PHONY: soak-service
 soak-service: $(VENV)/.ready-dev ## the server: fifty kills on each store, fifty thousand recorded operations, requests from the document
-	@NEARCAST_SOAK=1 $(PYTEST) -n auto tests/service $(T)
+	@NEARCAST_SOAK=1 $(PYTEST) tests/service $(T)
 
 .PHONY: soak-bench
 soak-bench: $(VENV)/.ready-dev ## every bench plan at its smallest size

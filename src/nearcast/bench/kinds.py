@@ -1,6 +1,6 @@
 """Kinds of experiment: each measures all series of a plan at one point and gives their raw records.
 
-A new kind is a function here and a line in `KINDS`, both tables of `plan_kinds`.
+A new kind is a function here, and a line in `KINDS` and in both tables of `plan_kinds`.
 """
 
 from __future__ import annotations

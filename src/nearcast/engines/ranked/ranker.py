@@ -306,7 +306,7 @@ class Ranker:
             buffer,
             facts["space"],
             max_distance=facts["max_distance"],
-            changes=changes or facts["changes"],
+            changes=facts["changes"] if changes is None else changes,
             window_index=facts["window_index"],
             analysis=analysis,
             threads=facts["threads"],
