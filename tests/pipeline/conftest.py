@@ -1,4 +1,7 @@
-"""One real Spark session for every test that needs one; a task may fail three times before its job does."""
+"""One real Spark session for each group of tests that need one; a task may fail three times before its job does.
+
+Two groups share the work: `spark` (matching, preparing, commands) and `spark_lists` (rank and track, which keep lists).
+"""
 
 from __future__ import annotations
 

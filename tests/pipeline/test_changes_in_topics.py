@@ -25,7 +25,11 @@ from nearcast.topics.records import Record, ended_record, message_record, move_r
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.xdist_group("spark_lists"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
 
 
 def topic_settings(folder: Path, stream: str, **given: Any) -> PipelineSettings:

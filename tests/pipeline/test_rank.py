@@ -31,7 +31,11 @@ from nearcast.testing.ranked_streams import Change, StreamMaker, as_changes, cha
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.xdist_group("spark_lists"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
 
 CELLS = [
     (mechanism, n_shards, window, size)

@@ -20,7 +20,11 @@ from nearcast.pipeline.stream_area import StreamArea
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.xdist_group("spark_lists"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
 PLAN = """
 title = "Streams"
 paper = "Nobody"

@@ -32,7 +32,11 @@ from nearcast.testing.tracked_streams import Change, OneProcess, TrackMaker, row
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.xdist_group("spark_lists"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
 
 SOURCES = ("messages", "moves", "changes")
 CELLS = [(n_shards, size, tick) for n_shards in (1, 4, 8) for size, tick in ((5, 0.0), (30, 1.0), (90, 2.5))]

@@ -105,7 +105,7 @@ class Scene:
         return pa.concat_tables([nothing, *[getattr(self.raw[file], name) for file in files]])
 
 
-@pytest.mark.xdist_group("spark")
+@pytest.mark.xdist_group("spark_lists")
 def test_a_killed_stream_is_taken_up_by_another_process(spark: SparkSession, tmp_path: Path) -> None:
     scene = Scene(tmp_path, 4, "local[2]")
     scene.add_files(1)
