@@ -38,7 +38,7 @@ from nearcast.indexes.moving_adaptive_tree.layout import (
     ListArrays,
     Scratch,
 )
-from nearcast.indexes.moving_adaptive_tree.lists.build import drop_dead
+from nearcast.indexes.moving_adaptive_tree.lists.build import drop_dead, pack_lists, packed_size
 from nearcast.indexes.moving_adaptive_tree.match import look_in_lists
 from nearcast.indexes.moving_adaptive_tree.motion import Motion
 from nearcast.indexes.moving_adaptive_tree.parameters import MovingAdaptiveTreeParameters
@@ -215,6 +215,8 @@ class ListedTree(AdaptiveTree):
     def _grow(self, messages: LiveMessages) -> None:
         """More room for whatever was short."""
         self._tree, self._work = with_room(self._tree, self._work)
+        if int(self._lists.head[WANTED_USED]) > len(self._lists.slot):
+            self._pack_lists()
         lists = self._lists
         n_used, n_wanted, n_pile = (int(lists.head[field]) for field in (N_USED, WANTED_USED, WANTED_PILE))
         more = int(_MORE_ROOM * n_wanted)
@@ -225,6 +227,21 @@ class ListedTree(AdaptiveTree):
             pile=larger(lists.pile, int(_MORE_ROOM * n_pile), n_pile),
         )
         self._fit(messages)
+
+    def _pack_lists(self) -> None:
+        """Move the lists together if that frees half of the room: what longer lists left behind seldom fits other ones."""
+        lists, n_nodes = self._lists, len(self._lists.own) // LIST_FIELDS
+        n_packed, n_used = int(packed_size(lists, n_nodes)), int(lists.head[N_USED])
+        if 2 * n_packed > n_used:
+            return
+        n_wanted = n_packed + int(lists.head[WANTED_USED]) - n_used
+        room = int(_MORE_ROOM * n_wanted)
+        packed = lists._replace(
+            slot=np.empty(room, np.int32), signature=np.empty(room, np.int64), place=np.empty(2 * room, np.float32)
+        )
+        pack_lists(lists, n_nodes, packed)
+        lists.head[WANTED_USED] = n_wanted
+        self._lists = packed
 
     def _fit(self, messages: LiveMessages) -> None:
         """A list for every node, a stamp for every message, and a place for every node that may become pending."""

@@ -150,3 +150,20 @@ def test_a_tree_without_spare_room_is_given_some_when_a_clause_changes_leaves() 
     crowd.both.publish([nc.Message(i, ["w1"], (i, 0.5)) for i in range(32)])
     for i in range(32):
         crowd.both.move({i: nc.Box(31 - i, 0, 31.5 - i, 1)})
+
+
+def test_room_that_lists_left_behind_is_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def most_bytes() -> float:
+        matcher = nc.MovingMatcher("moving_adaptive_tree", "plane")
+        matcher.subscribe([nc.Subscription(1, ["a"], nc.Box(0, 0, 1, 1))])
+        most = 0.0
+        for first in range(0, 2000, 10):
+            matcher.publish([nc.Message(first + i, ["a"], (0.5, 0.5)) for i in range(10)])
+            most = max(most, float(matcher.stats()["bytes"]))
+        assert matcher.current(1) == set(range(2000))
+        return most
+
+    packed = most_bytes()
+    monkeypatch.setattr("nearcast.indexes.moving_adaptive_tree.listed_tree.ListedTree._pack_lists", lambda self: None)
+    # An entry has 20 bytes, and a list leaves four times its size behind.
+    assert packed + 2000 * 20 < most_bytes()

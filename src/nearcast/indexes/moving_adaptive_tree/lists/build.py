@@ -1,4 +1,4 @@
-"""Append to the list of a node, free it, and clear all lists of the dead."""
+"""Append to the list of a node, free it; clear all lists of the dead, or of the room they do not use."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from nearcast.indexes.cells.build import keyword_bit
 from nearcast.indexes.moving_adaptive_tree.layout import BEGIN, COUNT, LIST_FIELDS, N_COPIES, N_USED, ROOM
-from nearcast.kernels.chunks import chunk_room, give_back, take_chunk
+from nearcast.kernels.chunks import NO_CHUNK, chunk_room, give_back, take_chunk
 from nearcast.kernels.compile import inline_kernel, kernel
 
 _LARGEST = 3.0e38
@@ -80,3 +80,33 @@ def drop_dead(lists, is_alive, n_nodes):
                 kept += 1
         own[record + COUNT] = kept - begin
         head[N_COPIES] -= n - (kept - begin)
+
+
+@kernel
+def packed_size(lists, n_nodes):
+    """How many entries all lists would take one after the other, each with some room."""
+    own, size = lists.own, 0
+    for number in range(n_nodes):
+        n = own[LIST_FIELDS * number + COUNT]
+        if n > 0:
+            size += list_room(n)
+    return size
+
+
+@kernel
+def pack_lists(lists, n_nodes, packed):
+    """Copy all lists one after the other to where `packed` has room; nothing is free afterwards."""
+    own, begin = lists.own, 0
+    for number in range(n_nodes):
+        record = LIST_FIELDS * number
+        old, n = own[record + BEGIN], own[record + COUNT]
+        for i in range(n):
+            packed.slot[begin + i], packed.signature[begin + i] = lists.slot[old + i], lists.signature[old + i]
+            packed.place[2 * (begin + i)], packed.place[2 * (begin + i) + 1] = (
+                lists.place[2 * (old + i)],
+                lists.place[2 * (old + i) + 1],
+            )
+        own[record + BEGIN], own[record + ROOM] = begin, list_room(n) if n > 0 else 0
+        begin += own[record + ROOM]
+    lists.free[:] = NO_CHUNK
+    lists.head[N_USED] = begin
