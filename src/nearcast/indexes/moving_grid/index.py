@@ -21,6 +21,7 @@ from nearcast.indexes.moving_grid.frame import frame_around
 from nearcast.indexes.moving_grid.layout import (
     CATCH_ALL,
     COUNT_SHIFT,
+    GROUP,
     LEVEL_MASK,
     OWNER,
     RECORD,
@@ -151,7 +152,7 @@ class MovingGrid(MovingIndex):
             first, skip = message_kernels.file_messages(lists, self._frame, live, slots, first, skip, width, due)
             if first == len(slots):
                 break
-            self._messages.grow(message_kernels.GROUP * width)
+            self._messages.grow(GROUP * width)
         self._level_messages(messages, due)
 
     def arrive(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], batch: MessageBatch) -> Matches:

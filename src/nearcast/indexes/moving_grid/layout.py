@@ -74,6 +74,9 @@ BLOCKS_OF_ENTRY = 4
 
 NO_ROOM = -1
 
+# Clauses, or messages, whose memory is asked for together.
+GROUP = 16
+
 
 class SideArrays(NamedTuple):
     """Lists by owner, class and cell; an owner with few entries, or with large ones, has a list without a cell."""
@@ -89,17 +92,22 @@ class SideArrays(NamedTuple):
     head: np.ndarray  # int64[HEAD_FIELDS]
 
 
+class Runs(NamedTuple):
+    """Messages found for clauses: those of clause i are `message[begin[i]:end[i]]`; the rest is scratch for one group."""
+
+    message: np.ndarray  # int32[room]
+    begin: np.ndarray  # int64[n]
+    end: np.ndarray  # int64[n]
+    pending: np.ndarray  # int32[room]: what scans of lists gave
+    mark: np.ndarray  # int64[GROUP]: where that of each clause of the group ends in `pending`
+    kept: np.ndarray  # int64[GROUP]: where what must be looked at again ends
+
+
 class Differences(NamedTuple):
     """What `find_differences` fills: the messages that leave and enter clause by clause; the rest is scratch."""
 
-    left: np.ndarray  # int32[room]
-    entered: np.ndarray  # int32[room]
-    pending_left: np.ndarray  # int32[room]
-    pending_entered: np.ndarray  # int32[room]
-    left_begin: np.ndarray  # int64[n]
-    left_end: np.ndarray  # int64[n]
-    entered_begin: np.ndarray  # int64[n]
-    entered_end: np.ndarray  # int64[n]
+    left: Runs
+    entered: Runs
     key: np.ndarray  # int64[lists of a group]
     lists: np.ndarray  # int64[lists of a group]
     counters: np.ndarray  # int64[2], at NODES and CANDIDATES

@@ -15,6 +15,7 @@ from nearcast.indexes.moving_grid.layout import (
     BLOCK,
     CLASSES_MASK,
     FINE,
+    GROUP,
     LEVEL_BITS,
     LEVEL_MASK,
     MESSAGE_BITS,
@@ -31,7 +32,6 @@ from nearcast.kernels.compile import inline_kernel, kernel
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.kernels.simd import prefetch
 
-GROUP = 16
 # Lines of a list that are asked for ahead.
 _LINES_AHEAD = 8
 
@@ -150,14 +150,11 @@ def find_differences(
     x0, y0, x1, y1 = clauses.x0, clauses.y0, clauses.x1, clauses.y1
     clause_words = (clauses.keyword_start, clauses.keyword)
     messages = (live.keyword_first, live.n_keywords, live.keyword)
-    left, entered, pending_left, pending_entered = found.left, found.entered, found.pending_left, found.pending_entered
-    left_begin, left_end, entered_begin, entered_end = found.left_begin, found.left_end, found.entered_begin, found.entered_end
+    left, entered = found.left, found.entered
     key, lists, counters = found.key, found.lists, found.counters
-    room = min(left.size, entered.size) - SLACK
-    has_any_area = side.head[ALL_CLASSES] != 0
+    room = min(left.message.size, entered.message.size) - SLACK
+    has_any_area, alive_bits = side.head[ALL_CLASSES] != 0, live.alive_bits
     list_end, has_areas = np.empty(GROUP, np.int64), np.empty(GROUP, np.uint8)
-    left_marks, entered_marks = np.empty(GROUP, np.int64), np.empty(GROUP, np.int64)
-    left_kept, entered_kept, alive_bits = np.empty(GROUP, np.int64), np.empty(GROUP, np.int64), live.alive_bits
     old, new = np.empty(4 * GROUP), np.empty(4 * GROUP)
     ask_for_clauses(record, x0, y0, x1, y1, slots, first, min(first + GROUP, last))
     for group in range(first, last, GROUP):
@@ -168,131 +165,23 @@ def find_differences(
         if n_lists == NO_ROOM:
             return group, n_left, n_entered
         find_lists(slot, pool, key, lists, n_lists)
-        n_tested = scan_lists(
-            pool,
-            frame,
-            key,
-            lists,
-            list_end,
-            record,
-            slots,
-            group,
-            n,
-            old,
-            new,
-            live,
-            masks,
-            pending_left,
-            left_marks,
-            pending_entered,
-            entered_marks,
-            room - max(n_left, n_entered),
-        )
+        room_left = room - max(n_left, n_entered)
+        n_tested = scan_lists(pool, frame, key, lists, list_end, n, old, new, live, left, entered, room_left)
         if n_tested == NO_ROOM:
             return group, n_left, n_entered
-        to_left = keep_fitting(
-            record,
-            slots,
-            group,
-            n,
-            alive_bits,
-            masks,
-            words,
-            pending_left,
-            left_marks,
-            left_kept,
-            left_begin,
-            left_end,
-            left,
-            n_left,
-        )
-        to_entered = keep_fitting(
-            record,
-            slots,
-            group,
-            n,
-            alive_bits,
-            masks,
-            words,
-            pending_entered,
-            entered_marks,
-            entered_kept,
-            entered_begin,
-            entered_end,
-            entered,
-            n_entered,
-        )
-        to_left = check_words(
-            record,
-            slots,
-            group,
-            n,
-            clause_words,
-            messages,
-            words,
-            pending_left,
-            left_marks,
-            left_kept,
-            left_begin,
-            left_end,
-            left,
-            to_left,
-        )
-        to_entered = check_words(
-            record,
-            slots,
-            group,
-            n,
-            clause_words,
-            messages,
-            words,
-            pending_entered,
-            entered_marks,
-            entered_kept,
-            entered_begin,
-            entered_end,
-            entered,
-            to_entered,
-        )
+        to_left = keep_fitting(record, slots, group, n, alive_bits, masks, words, left, n_left)
+        to_entered = keep_fitting(record, slots, group, n, alive_bits, masks, words, entered, n_entered)
+        to_left = check_words(record, slots, group, n, clause_words, messages, words, left, to_left)
+        to_entered = check_words(record, slots, group, n, clause_words, messages, words, entered, to_entered)
         if has_any_area:
             to_left, n_more = add_areas(
-                side,
-                frame,
-                clauses,
-                live,
-                record,
-                slots,
-                group,
-                n,
-                has_areas,
-                new,
-                old,
-                left_begin,
-                left_end,
-                left,
-                to_left,
-                room,
+                side, frame, clauses, live, record, slots, group, n, has_areas, new, old, left, to_left, room
             )
             n_tested += n_more
             if to_left == NO_ROOM:
                 return group, n_left, n_entered
             to_entered, n_more = add_areas(
-                side,
-                frame,
-                clauses,
-                live,
-                record,
-                slots,
-                group,
-                n,
-                has_areas,
-                old,
-                new,
-                entered_begin,
-                entered_end,
-                entered,
-                to_entered,
-                room,
+                side, frame, clauses, live, record, slots, group, n, has_areas, old, new, entered, to_entered, room
             )
             n_tested += n_more
             if to_entered == NO_ROOM:

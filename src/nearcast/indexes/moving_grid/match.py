@@ -18,6 +18,7 @@ from nearcast.indexes.moving_grid.layout import (
     CLASSES_MASK,
     CLAUSES,
     FINE,
+    GROUP,
     LEVEL_BITS,
     MOST_LEVELS,
     NO_ROOM,
@@ -33,7 +34,6 @@ from nearcast.kernels.compile import kernel
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.kernels.simd import LANES, append_four, four_boxes, four_signatures, lowest_lane, prefetch
 
-GROUP = 16
 _FOUR = 15
 _LINES_AHEAD = 8
 _CELLS_OF_CLASS = 4

@@ -11,6 +11,7 @@ from nearcast.indexes.moving_grid.layout import (
     AREA_CLASS,
     COUNT_SHIFT,
     FINE,
+    GROUP,
     LEVEL_BITS,
     LEVEL_MASK,
     MESSAGE_BITS,
@@ -31,7 +32,6 @@ from nearcast.indexes.moving_grid.lists import claim_slot, drop_dead, entry_plac
 from nearcast.kernels.compile import inline_kernel, kernel
 from nearcast.kernels.simd import prefetch
 
-GROUP = 16
 # A full list stays in its room if one of so many was dead.
 _MOSTLY = 4
 

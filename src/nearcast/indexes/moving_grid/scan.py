@@ -5,19 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from nearcast.indexes.moving_grid.keys import cell_of_key, fine_place, packed_corners, place_in_cell
-from nearcast.indexes.moving_grid.layout import (
-    BLOCK,
-    MASK,
-    MESSAGE_BITS,
-    MESSAGES,
-    NO_ROOM,
-    PLACE_SHIFT,
-    RECORD,
-    SIZE_MASK,
-)
+from nearcast.indexes.moving_grid.layout import BLOCK, MESSAGE_BITS, MESSAGES, NO_ROOM, PLACE_SHIFT, SIZE_MASK
 from nearcast.indexes.moving_grid.lists import blocks_of
 from nearcast.kernels.compile import inline_kernel, kernel
-from nearcast.kernels.simd import append_eight, eight_points, lowest_lane, prefetch
+from nearcast.kernels.simd import append_eight, eight_points, lowest_lane
 
 _EIGHT, _BOTH = 255, 65535
 
@@ -50,16 +41,12 @@ def scan_exactly(pool, value, low, high, x, y, a, b, left, to_left, entered, to_
 
 
 @kernel
-def scan_lists(
-    pool, frame, key, lists, list_end, record, slots, first, n, old, new, live, masks, left, left_marks, entered, entered_marks,
-    room
-):  # fmt: skip
-    """Write what the clauses of a group have in their old box only (left) and in their new box only (entered).
+def scan_lists(pool, frame, key, lists, list_end, n, old, new, live, left_runs, entered_runs, room):
+    """Write what the clauses of a group have in their old box only (left) and in their new box only (entered), as pending.
 
-    Dead messages are among them, and some without the keywords. What belongs to clause j ends at its marks. Returns the
-    messages tested, or NO_ROOM.
+    Dead messages are among them, and some without the keywords. Returns the messages tested, or NO_ROOM.
     """
-    mx, my = live.x0, live.y0
+    mx, my, left, entered = live.x0, live.y0, left_runs.pending, entered_runs.pending
     to_left, to_entered, n_tested, at_list = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
     for j in range(n):
         ax0, ay0, ax1, ay1 = old[4 * j], old[4 * j + 1], old[4 * j + 2], old[4 * j + 3]
@@ -68,7 +55,6 @@ def scan_lists(
         place_ax1, place_ay1 = fine_place(ax1, frame, 0), fine_place(ay1, frame, 3)
         place_bx0, place_by0 = fine_place(bx0, frame, 0), fine_place(by0, frame, 3)
         place_bx1, place_by1 = fine_place(bx1, frame, 0), fine_place(by1, frame, 3)
-        first_left, first_entered = to_left, to_entered
         for k in range(at_list, list_end[j]):
             value = lists[k]
             size = value & SIZE_MASK
@@ -104,10 +90,5 @@ def scan_lists(
                     pool, value, low, high, mx, my, a, b, left, before_left, entered, before_entered
                 )
         at_list = list_end[j]
-        if record[RECORD * np.int64(slots[first + j]) + MASK] != 0:
-            for k in range(first_left, to_left):
-                prefetch(masks, left[k])
-            for k in range(first_entered, to_entered):
-                prefetch(masks, entered[k])
-        left_marks[j], entered_marks[j] = to_left, to_entered
+        left_runs.mark[j], entered_runs.mark[j] = to_left, to_entered
     return n_tested

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from nearcast.columns.messages import MessageBatch
 from nearcast.indexes.moving_base import Boxes, Groups, MoveGroups
-from nearcast.indexes.moving_grid.layout import SLACK, MessageMatches, SideArrays
+from nearcast.indexes.moving_grid.layout import GROUP, SLACK, MessageMatches, Runs, SideArrays
 from nearcast.indexes.moving_grid.layout import Differences as DifferenceArrays
 from nearcast.indexes.moving_grid.look import find_differences
 from nearcast.indexes.moving_grid.match import match_messages
@@ -28,9 +28,7 @@ class Scratch(threading.local):
         whole = np.empty(0, np.int64)
         lists = np.empty(_FIRST_LISTS, np.int64)
         room = np.empty(_FIRST_ROOM + SLACK, np.int32)
-        self._found = DifferenceArrays(
-            room, room.copy(), room.copy(), room.copy(), whole, whole, whole, whole, lists, lists.copy(), np.zeros(2, np.int64)
-        )
+        self._found = DifferenceArrays(_no_runs(), _no_runs(), lists, lists.copy(), np.zeros(2, np.int64))
         self._matches = MessageMatches(
             room.copy(), whole, whole, room.copy(), lists.copy(), lists.copy(), np.zeros(2, np.int64)
         )
@@ -64,9 +62,11 @@ class Scratch(threading.local):
 
     def differences(self, n: int) -> Scratch:
         """Ready for `n` clauses."""
-        self._found = self._found._replace(
-            **{name: np.empty(n, np.int64) for name in ("left_begin", "left_end", "entered_begin", "entered_end")}
+        left, entered = (
+            runs._replace(begin=np.empty(n, np.int64), end=np.empty(n, np.int64))
+            for runs in (self._found.left, self._found.entered)
         )
+        self._found = self._found._replace(left=left, entered=entered)
         self._found.counters[:] = 0
         self._n, self._n_left, self._n_entered = n, 0, 0
         return self
@@ -111,10 +111,8 @@ class Scratch(threading.local):
                 break
             found = self._found
             self._found = found._replace(
-                left=_doubled(found.left, n_left),
-                entered=_doubled(found.entered, n_entered),
-                pending_left=_doubled(found.pending_left, 0),
-                pending_entered=_doubled(found.pending_entered, 0),
+                left=_with_room(found.left, n_left),
+                entered=_with_room(found.entered, n_entered),
                 key=_doubled(found.key, 0),
                 lists=_doubled(found.lists, 0),
             )
@@ -123,8 +121,7 @@ class Scratch(threading.local):
     def groups(self, slots: NDArray[np.int32]) -> MoveGroups:
         """What was found; the next search writes to the same memory."""
         found = self._found
-        left = Groups(slots, found.left, found.left_begin, found.left_end)
-        entered = Groups(slots, found.entered, found.entered_begin, found.entered_end)
+        left, entered = (Groups(slots, runs.message, runs.begin, runs.end) for runs in (found.left, found.entered))
         return MoveGroups(left, entered, int(found.counters[NODES]), int(found.counters[CANDIDATES]))
 
 
@@ -133,6 +130,15 @@ def pairs_of(groups: Groups) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     first, second = np.empty(groups.n_pairs, np.int32), np.empty(groups.n_pairs, np.int32)
     fill_pairs(*groups, first, second)
     return first, second
+
+
+def _no_runs() -> Runs:
+    room, none, group = np.empty(_FIRST_ROOM + SLACK, np.int32), np.empty(0, np.int64), np.empty(GROUP, np.int64)
+    return Runs(message=room, begin=none, end=none, pending=room.copy(), mark=group, kept=group.copy())
+
+
+def _with_room(runs: Runs, n_used: int) -> Runs:
+    return runs._replace(message=_doubled(runs.message, n_used), pending=_doubled(runs.pending, 0))
 
 
 def _doubled(array: NDArray[np.int32], n_used: int) -> NDArray[np.int32]:

@@ -19,48 +19,50 @@ def fits(alive_bits, masks, mask, message):
 
 
 @kernel
-def keep_fitting(record, slots, first, n, alive_bits, masks, words, found, marks, kept_marks, begin, end, out, n_out):
+def keep_fitting(record, slots, first, n, alive_bits, masks, words, runs, n_out):
     """Of what was found for a group of clauses, write what lives and has the keywords, as far as masks tell; the new end.
 
-    Where words have to be looked at, it stays where it was found, up to `kept_marks[j]`, and its words are asked for.
+    Where words have to be looked at, it stays where it was found, up to `kept[j]`, and its words are asked for.
     """
+    out, begin, end, found, mark = runs.message, runs.begin, runs.end, runs.pending, runs.mark
     at = np.int64(0)
     for j in range(n):
         asked = np.int64(record[RECORD * np.int64(slots[first + j]) + MASK])
         mask, kept = asked & ~NEEDS_WORDS, at
         begin[first + j] = n_out
         if asked == 0:
-            for k in range(at, marks[j]):
+            for k in range(at, mark[j]):
                 out[n_out] = found[k]
                 n_out += lives(alive_bits, found[k])
         elif asked & NEEDS_WORDS == 0:
-            for k in range(at, marks[j]):
+            for k in range(at, mark[j]):
                 out[n_out] = found[k]
                 n_out += fits(alive_bits, masks, mask, found[k])
         else:
-            for k in range(at, marks[j]):
+            for k in range(at, mark[j]):
                 message = found[k]
                 found[kept] = message
                 kept += fits(alive_bits, masks, mask, message)
             for k in range(at, kept):
                 prefetch(words, WORDS * np.int64(found[k]))
-        end[first + j], kept_marks[j] = n_out, kept
-        at = marks[j]
+        end[first + j], runs.kept[j] = n_out, kept
+        at = mark[j]
     return n_out
 
 
 @kernel
-def check_words(record, slots, first, n, clause_words, messages, words, found, marks, kept_marks, begin, end, out, n_out):
+def check_words(record, slots, first, n, clause_words, messages, words, runs, n_out):
     """Write what was kept where words have to be looked at, and has them; the new end."""
     keyword_start, keyword = clause_words
     keyword_first, n_keywords, member = messages
+    out, begin, end, found, mark = runs.message, runs.begin, runs.end, runs.pending, runs.mark
     at = np.int64(0)
     for j in range(n):
         clause = slots[first + j]
         place = RECORD * np.int64(clause)
         if record[place + MASK] & NEEDS_WORDS != 0:
             begin[first + j] = n_out
-            for k in range(at, kept_marks[j]):
+            for k in range(at, runs.kept[j]):
                 m = found[k]
                 there = WORDS * np.int64(m)
                 if words[there] < WORDS:
@@ -71,17 +73,17 @@ def check_words(record, slots, first, n, clause_words, messages, words, found, m
                     out[n_out] = m
                     n_out += 1
             end[first + j] = n_out
-        at = marks[j]
+        at = mark[j]
     return n_out
 
 
 @kernel
-def add_areas(side, frame, clauses, live, record, slots, first, n, has_areas, old, new, begin, end, out, n_out, room):
+def add_areas(side, frame, clauses, live, record, slots, first, n, has_areas, old, new, runs, n_out, room):
     """Add the messages with an area that meet `new` and not `old` to the runs of clauses, copied behind.
 
     Returns the new end, or NO_ROOM, and the messages tested.
     """
-    n_tested = 0
+    out, begin, end, n_tested = runs.message, runs.begin, runs.end, 0
     for j in range(n):
         i = first + j
         if has_areas[j] == 0:
