@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.columns.window import MessageWindow
-from nearcast.engines.ranked.tick_state import RankChanges, room_for, without_same
+from nearcast.engines.ranked.tick_state import RankChanges, net, room_for
 from nearcast.kernels import ticks
 from nearcast.kernels.floor_layouts import (
     LAST_LATE,
@@ -100,8 +100,8 @@ class FloorState:
             is_told = told[3] != TAKEN_BACK
             told = tuple(column[is_told] for column in told)
         if is_net:
-            told = _net(told, tick)
-            told = without_same(told, window.id_numbers(told[2]))
+            told = net(told, window.id_numbers(told[2]))
+            told[0][:] = tick
         tick_of, subscriber, number, change, score = told
         return RankChanges(tick_of, subscriber, window.ids_of(number), change, score)
 
@@ -112,24 +112,6 @@ class FloorState:
         # Other engines have fewer positions.
         self.at[: len(arrays["at"])], self.clock[:], self.heap = arrays["at"], arrays["clock"], np.array(arrays["heap"])
         self._due = np.empty(len(self.heap), np.int64)
-
-
-def _net(told: tuple[NDArray[Any], ...], tick: int) -> tuple[NDArray[Any], ...]:
-    """Of changes one after the other those that do not undo each other, all at one tick.
-
-    A message enters and leaves a list in turn, with the same score, unless the list is of other words or weights by now.
-    """
-    _, subscriber, number, change, score = told
-    order = np.lexsort((score, number, subscriber))
-    is_next = np.ones(len(order), bool)
-    sorted_columns = [column[order] for column in (subscriber, number, score)]
-    is_next[1:] = np.any([column[1:] != column[:-1] for column in sorted_columns], axis=0)
-    first = np.flatnonzero(is_next)
-    total = np.add.reduceat(change[order].astype(np.int64), first) if len(first) else np.empty(0, np.int64)
-    left = np.sort(order[first[total != 0]])
-    sums = np.zeros(len(order), np.int8)
-    sums[order[first]] = total
-    return np.full(len(left), tick, np.int64), subscriber[left], number[left], sums[left], score[left]
 
 
 def _with_room(array: NDArray[Any], n: int, n_more: int) -> NDArray[Any]:

@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from nearcast.columns.window import MessageWindow
 from nearcast.engines.ranked.rows import Rows
 from nearcast.kernels import ticks
+from nearcast.kernels.changes import add_up_changes
 from nearcast.kernels.journal import N_SAVED, ChangeArrays, JournalArrays
+from nearcast.kernels.number_table import EMPTY_SLOT
 from nearcast.kernels.result_buffers import NO_MESSAGE
 from nearcast.kernels.ticks import RunArrays
 
@@ -101,12 +103,12 @@ class TickState:
         self.at[:], self.clock[:], self.heap = arrays["at"][: len(self.at)], arrays["clock"], np.array(arrays["heap"])
 
     def take_changes(self, window: MessageWindow, is_net: bool) -> RankChanges:
-        """What was told since the last time; only over several ticks may an id come again."""
+        """What was told since the last time, all of it or what is left of it in the end."""
         n = int(self.changes.n[0])
         self.changes.n[0] = 0
         told = tuple(column[:n].copy() for column in self.changes[1:])
         if is_net:
-            told = without_same(told, window.id_numbers(told[2]))
+            told = net(told, window.id_numbers(told[2]))
         tick, subscriber, number, change, score = told
         return RankChanges(tick, subscriber, window.ids_of(number), change, score)
 
@@ -117,15 +119,15 @@ def room_for(n: int) -> ChangeArrays:
     return ChangeArrays(np.zeros(1, np.int64), *columns)
 
 
-def without_same(told: tuple[NDArray[Any], ...], id_number: NDArray[np.int32]) -> tuple[NDArray[Any], ...]:
-    """Without a message that leaves while another of its id and score enters the same list at the same tick."""
-    tick, subscriber, _, change, score = told
-    order = np.lexsort((change, score, id_number, subscriber, tick))
-    first, second = order[:-1], order[1:]
-    is_same = (tick[first] == tick[second]) & (subscriber[first] == subscriber[second]) & (change[first] < change[second])
-    is_same &= (id_number[first] == id_number[second]) & (score[first] == score[second])
-    if not is_same.any():
-        return told
-    kept = np.ones(len(tick), bool)
-    kept[first[is_same]] = kept[second[is_same]] = False
-    return tuple(column[kept] for column in told)
+def net(told: tuple[NDArray[Any], ...], id_number: NDArray[np.int32]) -> tuple[NDArray[Any], ...]:
+    """Of changes one after the other those that do not undo each other.
+
+    A message enters and leaves a list in turn, with the same score unless the list is of other words or weights by now.
+    Messages of the same id, of which one takes the place of the other, are one.
+    """
+    tick, subscriber, number, change, score = told
+    slot = np.full(1 << (2 * len(tick)).bit_length(), EMPTY_SLOT, np.int32)
+    total = np.empty_like(change)
+    add_up_changes(subscriber, id_number, score, change, slot, total)
+    left = np.flatnonzero(total)
+    return tick[left], subscriber[left], number[left], total[left], score[left]
