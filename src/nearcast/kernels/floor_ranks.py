@@ -22,7 +22,6 @@ from nearcast.kernels.floor_layouts import (
 from nearcast.kernels.floor_lists import clear_over, is_over, mark_over
 from nearcast.kernels.floor_order import (
     NOBODY,
-    NOT_SHOWN,
     find_last,
     number_at,
     order_living,
@@ -31,8 +30,8 @@ from nearcast.kernels.floor_order import (
     start_scoring,
 )
 from nearcast.kernels.ranked_layouts import BASE
-from nearcast.kernels.simd import equal_lanes, lowest_lane
-from nearcast.kernels.simd_keys import least_above, living_lanes, most_below
+from nearcast.kernels.simd import lowest_lane
+from nearcast.kernels.simd_keys import high_lanes, least_above, living_lanes, most_below
 from nearcast.kernels.simd_keys_plain import NOTHING_BELOW
 from nearcast.kernels.simd_plain import LANES
 
@@ -89,36 +88,52 @@ def enter(row, pool, is_alive, base, marked, s, key, oldest, is_in_order):
 
 
 @inline_kernel
-def follow(row, pool, base, s, number, oldest):
-    """Who takes the place of a message that has ended, the only one of its tick: its number, NOBODY, NOT_SHOWN if it was not
-    among the best k, or UNKNOWN. All messages came in order.
-    """
+def drop_by_keys(
+    row, pool, base, n_told, tick_of, subscriber_of, number_of, change_of, score_of, s, tick, oldest_before, oldest
+):
+    """As `drop_exactly` where keys tell; else False, and nothing is told. All messages came in order."""
     start, room = row[s * ROW + START], room_of(row[s * ROW + ROOMS])
     size = held_of(row[s * ROW + SIZE], room)
-    last, low, ended_low = row[s * ROW + LAST], lower_half(oldest), lower_half(number)
-    border, lanes, at = key_in(last), 0, start - LANES
-    while lanes == 0 and at + LANES < start + size:
-        at += LANES
-        lanes = equal_lanes(pool, at + room, min(LANES, start + size - at), ended_low)
-    if lanes == 0 or pool[at + lowest_lane(lanes)] < border:
-        return NOT_SHOWN
-    if last == NO_LAST:
-        return NOBODY
-    is_last = ended_low == low_in(last)
+    last, low, before = row[s * ROW + LAST], lower_half(oldest), lower_half(oldest_before)
+    border, first_told = key_in(last), n_told[0]
+    is_last_gone, is_told = False, True
+    for i in range(0, size, LANES):
+        n = min(LANES, size - i)
+        lanes = high_lanes(pool, start + i, start + room + i, n, before, border)
+        lanes &= ~high_lanes(pool, start + i, start + room + i, n, low, border)
+        while lanes != 0:
+            ended = i + lowest_lane(lanes)
+            lanes &= lanes - 1
+            number = full_number(pool[start + room + ended], base)
+            tell(n_told, tick_of, subscriber_of, number_of, change_of, score_of, tick, s, number, LEAVES, NOT_TOLD)
+            if pool[start + ended] == border:
+                is_last_gone = True
+                is_told = is_told and pool[start + room + ended] == low_in(last)
+    n_ended = n_told[0] - first_told
+    if last == NO_LAST or n_ended == 0:
+        return True
     others = only_one(pool, start, start + room, size, low, border)
-    if others == SEVERAL or (is_last and others != NONE) or (not is_last and pool[at + lowest_lane(lanes)] == border):
-        return UNKNOWN
-    most = NOTHING_BELOW
-    for i in range(start, start + size, LANES):
-        most = max(most, most_below(pool, i, i + room, min(LANES, start + size - i), low, border))
-    if most == NOTHING_BELOW:
-        row[s * ROW + LAST] = NO_LAST
-        return NOBODY
-    new_last = only_one(pool, start, start + room, size, low, most)
-    if new_last == SEVERAL:
-        return UNKNOWN
-    row[s * ROW + LAST] = pack_last(most, pool[start + room + new_last])
-    return full_number(pool[start + room + new_last], base)
+    is_told = is_told and others != SEVERAL and not (is_last_gone and others != NONE)
+    while is_told and n_ended > 0:
+        most = NOTHING_BELOW
+        for i in range(start, start + size, LANES):
+            most = max(most, most_below(pool, i, i + room, min(LANES, start + size - i), low, border))
+        if most == NOTHING_BELOW:
+            last = NO_LAST
+            break
+        new = only_one(pool, start, start + room, size, low, most)
+        if new == SEVERAL:
+            is_told = False
+            break
+        number = full_number(pool[start + room + new], base)
+        tell(n_told, tick_of, subscriber_of, number_of, change_of, score_of, tick, s, number, ENTERS, NOT_TOLD)
+        border, last = most, pack_last(most, pool[start + room + new])
+        n_ended -= 1
+    if is_told:
+        row[s * ROW + LAST] = last
+    else:
+        n_told[0] = first_told
+    return is_told
 
 
 @kernel

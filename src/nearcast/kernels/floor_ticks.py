@@ -46,7 +46,7 @@ from nearcast.kernels.floor_layouts import (
 )
 from nearcast.kernels.floor_lists import clear_over, is_above_guard, is_full, newest_in, put_in
 from nearcast.kernels.floor_order import NOBODY, NOT_SHOWN, enter_exactly, make_room
-from nearcast.kernels.floor_ranks import ENTERS, LEAVES, NOT_TOLD, UNKNOWN, drop_exactly, enter, follow, tell
+from nearcast.kernels.floor_ranks import ENTERS, LEAVES, NOT_TOLD, UNKNOWN, drop_by_keys, drop_exactly, enter, tell
 from nearcast.kernels.ranked_layouts import BASE
 from nearcast.kernels.result_buffers import NO_MESSAGE
 from nearcast.kernels.simd import prefetch
@@ -226,7 +226,8 @@ def drop_due(buffers, window, judge, ends, run, changes):
     head, first_chunk, chunk = ends
     n_told, tick_of, subscriber_of, number_of, change_of, score_of = changes
     oldest, put_off, n_put_off = at[OLDEST], run.put_off, 0
-    is_in_order, tick = at[LAST_LATE] < oldest, base + at[PLACE] - 1
+    before, tick = at[OLDEST_BEFORE], base + at[PLACE] - 1
+    is_in_order, was_in_order = at[LAST_LATE] < oldest, at[LAST_LATE] < before
     for i in range(at[N_DUE_DONE], at[N_DUE]):
         number = due[i]
         ask_for_next(row, pool, first_chunk, chunk, number - base)
@@ -246,15 +247,10 @@ def drop_due(buffers, window, judge, ends, run, changes):
             if row[s * ROW + WAITS_AT] != number:
                 continue
             first_told = n_told[0]
-            new = UNKNOWN
-            if at[N_DUE] == 1 and is_in_order:
-                new = follow(row, pool, base, s, number, oldest)
-            if new == UNKNOWN:
-                drop_exactly(buffers, window, judge, changes, s, tick, at[OLDEST_BEFORE], oldest, is_in_order)
-            elif new != NOT_SHOWN:
-                tell(n_told, tick_of, subscriber_of, number_of, change_of, score_of, tick, s, number, LEAVES, NOT_TOLD)
-                if new != NOBODY:
-                    tell(n_told, tick_of, subscriber_of, number_of, change_of, score_of, tick, s, new, ENTERS, NOT_TOLD)
+            if not was_in_order or not drop_by_keys(
+                row, pool, base, n_told, tick_of, subscriber_of, number_of, change_of, score_of, s, tick, before, oldest
+            ):
+                drop_exactly(buffers, window, judge, changes, s, tick, before, oldest, is_in_order)
             if row[s * ROW + TOLD] >= at[TICK_START]:
                 take_back(run, changes, row[s * ROW + TOLD] - at[TOLD_BEFORE], first_told, s)
             row[s * ROW + WAITS_AT] = NOWHERE

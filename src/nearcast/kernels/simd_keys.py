@@ -77,23 +77,31 @@ def _fast_least_ahead(builder, values, key_at, low_at, n, oldest, border):
     return _reduced(builder, "smin", builder.select(counts, ahead, constant(plain.NOTHING_ABOVE)))
 
 
+@declare(*_ARGUMENTS)
+def _fast_high_lanes(builder, values, key_at, low_at, n, oldest, border):
+    keys, _, lives = _columns(builder, values, key_at, low_at, n, oldest)
+    return bits_of(builder, builder.and_(lives, builder.icmp_signed(">=", keys, _spread(builder, border))))
+
+
 if IS_PLAIN:
-    least_above, most_below, living_lanes, least_ahead = (
+    least_above, most_below, living_lanes, least_ahead, high_lanes = (
         plain.least_above,
         plain.most_below,
         plain.living_lanes,
         plain.least_ahead,
+        plain.high_lanes,
     )
 elif LEVEL == "plain":
     register_jitable(plain.ahead_of)
-    least_above, most_below, living_lanes, least_ahead = (
+    least_above, most_below, living_lanes, least_ahead, high_lanes = (
         register_jitable(operation)
-        for operation in (plain.least_above, plain.most_below, plain.living_lanes, plain.least_ahead)
+        for operation in (plain.least_above, plain.most_below, plain.living_lanes, plain.least_ahead, plain.high_lanes)
     )
 else:
-    least_above, most_below, living_lanes, least_ahead = (
+    least_above, most_below, living_lanes, least_ahead, high_lanes = (
         _fast_least_above,
         _fast_most_below,
         _fast_living_lanes,
         _fast_least_ahead,
+        _fast_high_lanes,
     )

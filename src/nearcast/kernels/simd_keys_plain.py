@@ -53,3 +53,12 @@ def least_ahead(values: Any, key_at: int, low_at: int, n: int, oldest: int, bord
         if values[key_at + i] >= border and ahead >= 0:
             least = min(least, ahead)
     return least
+
+
+def high_lanes(values: Any, key_at: int, low_at: int, n: int, oldest: int, border: int) -> int:
+    """Which of those that live have a key of at least `border`, as bits."""
+    lanes = 0
+    for i in range(n):
+        if values[key_at + i] >= border and ahead_of(values[low_at + i], oldest) >= 0:
+            lanes |= 1 << i
+    return lanes

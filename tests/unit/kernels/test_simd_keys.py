@@ -29,6 +29,11 @@ def _least_ahead(values, key_at, low_at, n, oldest, border):  # type: ignore[no-
     return simd_keys.least_ahead(values, key_at, low_at, n, oldest, border)
 
 
+@kernel
+def _high_lanes(values, key_at, low_at, n, oldest, border):  # type: ignore[no-untyped-def]
+    return simd_keys.high_lanes(values, key_at, low_at, n, oldest, border)
+
+
 @pytest.mark.parametrize("n", [0, 1, 9, 16])
 def test_answers_are_those_of_the_twin(n: int) -> None:
     check_keys(n)
@@ -48,6 +53,7 @@ def check_keys(n: int) -> None:
                 (_most_below, simd_keys_plain.most_below),
                 (_living_lanes, simd_keys_plain.living_lanes),
                 (_least_ahead, simd_keys_plain.least_ahead),
+                (_high_lanes, simd_keys_plain.high_lanes),
             ):
                 answer = fast(values, 1, 1 + n, n, oldest, 3)
                 assert answer == plain(values, 1, 1 + n, n, oldest, 3)
