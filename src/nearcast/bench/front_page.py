@@ -42,7 +42,7 @@ HEADLINES = (
     Headline(
         "Moving subscriptions: a move, an arrival and an end", "nearcast/moving", "us_per_move_and_message", "moving grid"
     ),
-    Headline("Ranked subscriptions, every change told", "nearcast/fast_ranked", "tick_us", "impact grid"),
+    Headline("Ranked subscriptions, every change told", "nearcast/fast_ranked", "tick_us", "impact grid", ("IGPT + cSkyband",)),
     Headline(
         "The pipeline on Spark beside a join in SQL, two cores",
         "nearcast/pipeline",
