@@ -5,6 +5,7 @@ Numbers on the x axis give lines (logarithmic where sizes grow by factors), name
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,9 +17,13 @@ from nearcast.errors import EnvironmentProblem
 
 _SIZE_INCHES = (6.4, 4.0)
 _TITLE_WIDTH = 78
+# So many letters of a legend fit side by side, those of a key counted; a row of it is so high. Two rows are in the size.
+_LEGEND_WIDTH, _KEY_WIDTH, _MOST_COLUMNS, _ROW_INCHES = 80, 7, 4, 0.22
 # Colours that stay apart in print and for colour-blind readers (Okabe and Ito).
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+# Where there are more series than colours, those that have one again are dashed, or hatched.
+_LINES, _HATCHES = ("-", "--", ":", "-."), ("", "//", "..", "xx")
 # From the smallest to the largest by more than this: the axis is logarithmic.
 _LOG_X, _LOG_Y = 8.0, 10.0
 _STYLE: Mapping[str, Any] = {
@@ -51,7 +56,10 @@ def _draw(results: Results, metric: str, curves: Mapping[str, Mapping[int | floa
     pyplot = _matplotlib()
     labels = results.labels()
     with pyplot.rc_context(dict(_STYLE)):
-        figure, axes = pyplot.subplots(figsize=_SIZE_INCHES, layout="constrained")
+        columns = _legend_columns(list(curves))
+        n_more_rows = max(0, math.ceil(len(curves) / columns) - 2)
+        size = (_SIZE_INCHES[0], _SIZE_INCHES[1] + _ROW_INCHES * n_more_rows)
+        figure, axes = pyplot.subplots(figsize=size, layout="constrained")
         drawn = _draw_lines if all(isinstance(x, int | float) for x in labels) and len(labels) > 1 else _draw_bars
         drawn(axes, curves, labels)
         values = [value for series in curves.values() for value in series.values()]
@@ -66,14 +74,21 @@ def _draw(results: Results, metric: str, curves: Mapping[str, Mapping[int | floa
         axes.set_ylabel(METRICS[metric].label)
         title = f"{results.plan.paper}, {results.plan.figure} — size {results.size}"
         axes.set_title(textwrap.fill(title, _TITLE_WIDTH), fontsize=10, loc="left")
-        figure.legend(loc="outside lower center", ncols=min(4, len(curves)))
+        figure.legend(loc="outside lower center", ncols=columns)
         figure.savefig(path, metadata={"Date": None})
         pyplot.close(figure)
+
+
+def _legend_columns(names: Sequence[str]) -> int:
+    """In how many columns the names of all series fit."""
+    longest = max(len(name) for name in names) + _KEY_WIDTH
+    return max(1, min(_MOST_COLUMNS, len(names), _LEGEND_WIDTH // longest))
 
 
 def _draw_lines(axes: Any, curves: Mapping[str, Mapping[Any, float]], labels: Mapping[Any, str]) -> None:
     for number, (name, series) in enumerate(curves.items()):
         style = {"color": _COLOURS[number % len(_COLOURS)], "marker": _MARKERS[number % len(_MARKERS)]}
+        style["linestyle"] = _LINES[number // len(_COLOURS) % len(_LINES)]
         axes.plot(list(series), list(series.values()), label=name, linewidth=1.8, markersize=6, **style)
     xs = [float(x) for x in labels]
     if min(xs) > 0 and max(xs) / min(xs) >= _LOG_X:
@@ -87,7 +102,8 @@ def _draw_bars(axes: Any, curves: Mapping[str, Mapping[Any, float]], labels: Map
     width = 0.8 / len(curves)
     for number, (name, series) in enumerate(curves.items()):
         at = [places[x] + (number - (len(curves) - 1) / 2) * width for x in series]
-        axes.bar(at, list(series.values()), width * 0.94, label=name, color=_COLOURS[number % len(_COLOURS)])
+        style = {"color": _COLOURS[number % len(_COLOURS)], "hatch": _HATCHES[number // len(_COLOURS) % len(_HATCHES)]}
+        axes.bar(at, list(series.values()), width * 0.94, label=name, edgecolor="white", linewidth=0, **style)
     axes.set_xticks(list(places.values()), list(labels.values()))
     axes.grid(visible=False, axis="x")
 
@@ -108,7 +124,7 @@ def _write_plainly(axis: Any) -> None:
     from matplotlib.ticker import LogLocator, NullFormatter
 
     axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axis.set_major_formatter("{x:,g}")
+    axis.set_major_formatter("{x:,.10g}")
     axis.set_minor_formatter(NullFormatter())
 
 
