@@ -51,6 +51,7 @@ class Listener(asyncio.Protocol):
         self._tally = tally
         self._buffer = bytearray()
         self._transport: asyncio.Transport | None = None
+        self._is_upgraded = False
         self.is_open: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Done when the server has said where the stream begins."""
 
@@ -61,16 +62,15 @@ class Listener(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
-        if not self.is_open.done():
+        if not self._is_upgraded:
             head, found, _ = self._buffer.partition(b"\r\n\r\n")
-            if not found:
+            if not found or self.is_open.done():
                 return
             if not head.startswith(b"HTTP/1.1 101"):
                 self.is_open.set_exception(NearcastError(f"no live stream: {bytes(head[:60])!r}"))
                 return
             del self._buffer[: len(head) + 4]
-            self.is_open.set_result(None)
-            self._tally.n_open += 1
+            self._is_upgraded = True
         self._take_frames()
 
     def _take_frames(self) -> None:
@@ -91,6 +91,10 @@ class Listener(asyncio.Protocol):
 
     def _take(self, opcode: int, start: int, end: int) -> None:
         if opcode == _TEXT:
+            if not self.is_open.done():
+                # The first frame: what is published from now on is in the stream.
+                self.is_open.set_result(None)
+                self._tally.n_open += 1
             self._tally.n_frames += 1
             self._tally.n_bytes += end - start
             self._tally.note(self._buffer.count(_MARK, start, end))
@@ -103,7 +107,7 @@ class Listener(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         if not self.is_open.done():
             self.is_open.set_exception(NearcastError("the server closed the connection before the live stream began"))
-        else:
+        elif self.is_open.exception() is None:
             self._tally.n_open -= 1
 
     def close(self) -> None:
