@@ -65,7 +65,7 @@ class ListedTree(AdaptiveTree):
         super().__init__(parameters)
         self._limit = parameters.max_message_copies
         self._moved = Motion(parameters)
-        self._lists = _no_lists()
+        self._lists = no_lists()
         self._wide: NDArray[np.int32] = np.empty(0, np.int32)
 
     def build(self, clauses: ClauseStore, history: MessageBatch | None = None) -> None:
@@ -85,7 +85,7 @@ class ListedTree(AdaptiveTree):
 
     def restore_messages(self, messages: LiveMessages) -> None:
         """Forget all lists and store every living message anew."""
-        self._lists = _no_lists()._replace(home=self._lists.home)
+        self._lists = no_lists()._replace(home=self._lists.home)
         self._wide = np.empty(0, np.int32)
         self._store(messages, messages.slots())
 
@@ -307,7 +307,8 @@ class _Moves:
         return Differences(left, Found(clause[~is_left], ~message[~is_left], 0, 0))
 
 
-def _no_lists() -> ListArrays:
+def no_lists() -> ListArrays:
+    """Nothing stored anywhere, and no room yet."""
     none = np.zeros(0, np.int32)
     return ListArrays(
         own=none,

@@ -4,27 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearcast.indexes.moving_adaptive_tree.layout import BEGIN, COUNT, HEAD_FIELDS, LIST_FIELDS, N_USED, ListArrays
+from nearcast.indexes.moving_adaptive_tree.layout import BEGIN, COUNT, LIST_FIELDS, N_USED, ListArrays
+from nearcast.indexes.moving_adaptive_tree.listed_tree import no_lists
 from nearcast.indexes.moving_adaptive_tree.lists.build import append_message, empty_list, pack_lists, packed_size
-from nearcast.kernels.chunks import N_CLASSES, NO_CHUNK
 
 N_LISTS, ROOM = 40, 20_000
 
 
-def no_lists() -> ListArrays:
-    none = np.zeros(0, np.int32)
-    return ListArrays(
-        own=np.zeros(LIST_FIELDS * N_LISTS, np.int32),
-        slot=np.zeros(ROOM, np.int32),
-        signature=np.zeros(ROOM, np.int64),
-        place=np.zeros(2 * ROOM, np.float32),
-        free=np.full(N_CLASSES, NO_CHUNK, np.int32),
-        stamp=none,
-        replay=none,
-        pile=none,
-        home=none,
-        head=np.zeros(HEAD_FIELDS, np.int64),
-    )
+def roomy_lists() -> ListArrays:
+    own, slot, signature = np.zeros(LIST_FIELDS * N_LISTS, np.int32), np.zeros(ROOM, np.int32), np.zeros(ROOM, np.int64)
+    return no_lists()._replace(own=own, slot=slot, signature=signature, place=np.zeros(2 * ROOM, np.float32))
 
 
 def contents(lists: ListArrays, number: int) -> list[tuple[int, int, float, float]]:
@@ -41,14 +30,14 @@ def fill(lists: ListArrays, rng: np.random.Generator, n: int) -> None:
 
 
 def test_lists_moved_together_hold_the_same_and_grow_on() -> None:
-    rng, lists = np.random.default_rng(1), no_lists()
+    rng, lists = np.random.default_rng(1), roomy_lists()
     fill(lists, rng, 2000)
     for number in range(0, N_LISTS, 3):
         empty_list(lists, number)
     expected, n_used = [contents(lists, number) for number in range(N_LISTS)], int(lists.head[N_USED])
 
     n_packed = int(packed_size(lists, N_LISTS))
-    packed = no_lists()._replace(own=lists.own, free=lists.free, head=lists.head)
+    packed = roomy_lists()._replace(own=lists.own, free=lists.free, head=lists.head)
     pack_lists(lists, N_LISTS, packed)
 
     assert int(packed.head[N_USED]) == n_packed < n_used
