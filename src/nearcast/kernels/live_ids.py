@@ -69,6 +69,8 @@ def enter_slots(table, own, slots):
     """Enter slots whose ids are not in the table; it has room."""
     last = table.size - 1
     for i in range(slots.size):
+        if i + _AHEAD < slots.size:
+            prefetch(table, home_slot(own[slots[i + _AHEAD]], table.size))
         at = home_slot(own[slots[i]], table.size)
         while table[at] != FREE:
             at = (at + 1) & last
@@ -80,6 +82,12 @@ def drop_slots(table, own, slots):
     """Take slots out of the table; what would not be found any more moves up."""
     last = table.size - 1
     for i in range(slots.size):
+        if i + 2 * _AHEAD < slots.size:
+            prefetch(table, home_slot(own[slots[i + 2 * _AHEAD]], table.size))
+        if i + _AHEAD < slots.size:
+            # The id behind the one to go, which may move up.
+            behind = (home_slot(own[slots[i + _AHEAD]], table.size) + 1) & last
+            prefetch(own, max(0, table[behind]))
         hole = home_slot(own[slots[i]], table.size)
         while table[hole] != slots[i]:
             hole = (hole + 1) & last

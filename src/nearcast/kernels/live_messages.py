@@ -7,8 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from nearcast.kernels.boxes import meets
-from nearcast.kernels.chunks import chunk_room, give_back, take_chunk
+from nearcast.kernels.chunks import chunk_class, chunk_room, give_back, take_chunk
 from nearcast.kernels.compile import inline_kernel, kernel
+from nearcast.kernels.simd import prefetch
+
+# What is read is asked for so many messages ahead.
+_AHEAD = 16
 
 
 class LiveArrays(NamedTuple):
@@ -128,6 +132,8 @@ def reserve_words(keyword, free, used, set_start, first):
 def copy_words(keyword, keyword_first, n_keywords, slots, set_start, member):
     """The keyword sets of messages one after the other, set i from `set_start[i]` on."""
     for i in range(slots.size):
+        if i + _AHEAD < slots.size:
+            prefetch(keyword, keyword_first[slots[i + _AHEAD]])
         first = keyword_first[slots[i]]
         for at in range(n_keywords[slots[i]]):
             member[set_start[i] + at] = keyword[first + at]
@@ -139,6 +145,8 @@ def keep_words(keyword, keyword_first, n_keywords, free, used, set_start, member
     for i in range(slots.size):
         slot, n = slots[i], set_start[i + 1] - set_start[i]
         first = take_chunk(free, keyword, used, 0, chunk_room(n)) if n > 0 else 0
+        # The next chunk of this size, for what it links to.
+        prefetch(keyword, max(0, free[chunk_class(chunk_room(n))]))
         for at in range(n):
             keyword[first + at] = member[set_start[i] + at]
         keyword_first[slot] = first

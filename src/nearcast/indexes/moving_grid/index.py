@@ -197,7 +197,7 @@ class MovingGrid(MovingIndex):
         share = _ROUNDS * n_gone / max(1, messages.n_alive)
         n_steps = _FEWEST_STEPS + int(share * self._messages.n_steps)
         due = due_owners(n_steps, self._messages)
-        is_round = sweep(self._messages.lists, messages.layout().is_alive, n_steps, due)
+        is_round = sweep(self._messages.lists, messages.layout().alive_bits, n_steps, due)
         self._level_messages(messages, due)
         return bool(is_round)
 

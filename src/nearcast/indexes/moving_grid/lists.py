@@ -23,6 +23,7 @@ from nearcast.indexes.moving_grid.layout import (
     SLACK,
 )
 from nearcast.kernels.compile import inline_kernel, kernel
+from nearcast.kernels.live_messages import lives
 
 # At most so many of ten slots are in use.
 _FULL = 6
@@ -159,23 +160,22 @@ def wider_room(value):
 
 
 @kernel
-def drop_dead(pool, value, is_alive):
+def drop_dead(pool, value, alive_bits):
     """Take the dead out of a list of messages, in its room: what it is found at now."""
-    half = pool.view(np.uint16)
-    entry = np.int64(0)
-    while entry < value & SIZE_MASK:
-        here = entry_place(value, MESSAGE_BITS, entry)
-        if is_alive[pool[here + MESSAGES]]:
-            entry += 1
-            continue
-        # The last one moves to the place of the dead one.
-        there = entry_place(value, MESSAGE_BITS, (value & SIZE_MASK) - 1)
-        at, last = 2 * here - (here & _LANE), 2 * there - (there & _LANE)
-        pool[here + MESSAGES] = pool[there + MESSAGES]
-        half[at], half[at + 2 * ROWS] = half[last], half[last + 2 * ROWS]
-        half[last] = NO_COORDINATE
-        value -= 1
-    return value
+    half, size, kept = pool.view(np.uint16), value & SIZE_MASK, np.int64(0)
+    while kept < size and lives(alive_bits, pool[entry_place(value, MESSAGE_BITS, kept) + MESSAGES]):
+        kept += 1
+    # Each is copied, and kept if it lives: which ones do cannot be guessed.
+    for entry in range(kept, size):
+        here, there = entry_place(value, MESSAGE_BITS, entry), entry_place(value, MESSAGE_BITS, kept)
+        at, to = 2 * here - (here & _LANE), 2 * there - (there & _LANE)
+        pool[there + MESSAGES] = pool[here + MESSAGES]
+        half[to], half[to + 2 * ROWS] = half[at], half[at + 2 * ROWS]
+        kept += lives(alive_bits, pool[here + MESSAGES])
+    for entry in range(kept, size):
+        there = entry_place(value, MESSAGE_BITS, entry)
+        half[2 * there - (there & _LANE)] = NO_COORDINATE
+    return value - (size - kept)
 
 
 @inline_kernel

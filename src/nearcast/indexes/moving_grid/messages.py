@@ -124,7 +124,7 @@ def file_messages(side, bounds, live, slots, first, skip, width, due):
     """
     door, slot, pool, free, limit, head = side.door, side.slot, side.pool, side.free, side.limit, side.head
     keyword_first, n_keywords, keyword = live.keyword_first, live.n_keywords, live.keyword
-    x0, y0, x1, y1, is_alive = live.x0, live.y0, live.x1, live.y1, live.is_alive
+    x0, y0, x1, y1, alive_bits = live.x0, live.y0, live.x1, live.y1, live.alive_bits
     n_owners, n_slots, n = door.size // 2, slot.size // 2, slots.size
     owners, members = np.empty(GROUP * width, np.int64), np.empty(GROUP * width, np.int64)
     places, half = np.empty(GROUP * width, np.int64), pool.view(np.uint16)
@@ -180,7 +180,7 @@ def file_messages(side, bounds, live, slots, first, skip, width, due):
                 value = slot[at] if at > 0 else door[2 * owner]
                 if is_full(value, MESSAGE_BITS):
                     n_before = value & SIZE_MASK
-                    value = drop_dead(pool, value, is_alive)
+                    value = drop_dead(pool, value, alive_bits)
                     n_gone = n_before - (value & SIZE_MASK)
                     if at > 0:
                         slot[at] = value

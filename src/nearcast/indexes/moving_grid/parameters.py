@@ -12,12 +12,12 @@ from nearcast.indexes.moving_grid.layout import MOST_LEVELS
 @dataclass(frozen=True, slots=True)
 class MovingGridParameters(Parameters):
     """From how many clauses, and messages, on a keyword has a grid; its first level (2^level columns and rows), and how many
-    times as many make it finer."""
+    times as many messages make it finer; of clauses sixteen times as many."""
 
-    smallest_clause_grid: int = 8
-    smallest_message_grid: int = 16
-    first_level: int = 5
-    growth: int = 256
+    smallest_clause_grid: int = 64
+    smallest_message_grid: int = 128
+    first_level: int = 4
+    growth: int = 64
 
     def __post_init__(self) -> None:
         for name, least, most in (

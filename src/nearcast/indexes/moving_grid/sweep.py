@@ -29,9 +29,9 @@ _SHRINK = 4
 
 
 @inline_kernel
-def without_dead(pool, free, head, value, is_alive):
+def without_dead(pool, free, head, value, alive_bits):
     """A list without its dead: what it is found at now, 0 if nothing is left."""
-    value = drop_dead(pool, value, is_alive)
+    value = drop_dead(pool, value, alive_bits)
     if value & SIZE_MASK == 0:
         give_back(pool, free, value)
         return np.int64(0)
@@ -46,7 +46,7 @@ def without_dead(pool, free, head, value, is_alive):
 
 
 @kernel
-def sweep(side, is_alive, n_steps, due):
+def sweep(side, alive_bits, n_steps, due):
     """Go on for so many steps, a step being a door or a slot; True when a round ends, which ends the call.
 
     Owners that want a coarser level go to `due`, which `due[0]` counts.
@@ -74,7 +74,7 @@ def sweep(side, is_alive, n_steps, due):
             cursor += 1
             continue
         n_before = value & SIZE_MASK
-        value = without_dead(pool, free, head, value, is_alive)
+        value = without_dead(pool, free, head, value, alive_bits)
         n_gone = n_before - (value & SIZE_MASK)
         if is_door:
             door[2 * owner] = value
