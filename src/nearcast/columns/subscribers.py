@@ -10,19 +10,12 @@ from numpy.typing import NDArray
 
 from nearcast.columns.clauses import take_lists
 from nearcast.columns.growing import GrowingArray
-from nearcast.kernels.ranked_layouts import SubscriberArrays
-from nearcast.kernels.subscribers import weigh_subscribers
+from nearcast.kernels.ranked_layouts import LENGTH, N_WORDS, RECORD, WEIGHT, SubscriberArrays, X, Y
+from nearcast.kernels.subscribers import note_words, weigh_subscribers
 
-_BY_NUMBER = {
-    "x": np.float64,
-    "y": np.float64,
-    "spatial_weight": np.float64,
-    "k": np.int32,
-    "length": np.float64,
-    "first": np.int64,
-    "n_words": np.int32,
-    "is_alive": np.uint8,
-}
+_BY_NUMBER = {"k": np.int32, "first": np.int64, "is_alive": np.uint8}
+# Records there are at least: of a single one Numba takes a column for a plain array, and compiles everything once more.
+_FEWEST_RECORDS = 2
 # The keywords of replaced subscriptions are cleared away when they are the larger part, but not before there are this many.
 _LEAST_WASTE = 4096
 
@@ -51,23 +44,39 @@ class Subscribers:
     def __init__(self, arrays: Mapping[str, NDArray[Any]] | None = None) -> None:
         given = arrays or {}
         self._columns = {name: GrowingArray(dtype, given.get(name)) for name, dtype in _BY_NUMBER.items()}
+        self._record = GrowingArray(np.float64, given.get("record", np.zeros(_FEWEST_RECORDS * RECORD)))
         self._keyword = GrowingArray(np.int32, given.get("keyword"))
-        self._word_weight = GrowingArray(np.float64, given.get("word_weight"))
+        self._weights: NDArray[np.float64] = given.get("weight_of", np.zeros(0))
         self.n_alive = int(np.count_nonzero(self._columns["is_alive"].used))
         # The most words that one has, or had.
-        self.most_words = int(self._columns["n_words"].used.max(initial=0))
+        self.most_words = int(self.layout().n_words.max())
 
     @property
     def n(self) -> int:
         """Numbers in use, of the dead too."""
-        return self._columns["x"].n
+        return self._columns["k"].n
 
     @property
     def n_bytes(self) -> int:
-        return sum(column.room.nbytes for column in (*self._columns.values(), self._keyword, self._word_weight))
+        growing = (*self._columns.values(), self._record, self._keyword)
+        return sum(column.room.nbytes for column in growing) + self._weights.nbytes
 
     def layout(self) -> SubscriberArrays:
-        return SubscriberArrays(**self.arrays())
+        """What kernels read and write; there may be more records than subscriptions."""
+        record = self._record.used
+        words = record.view(np.int32)
+        return SubscriberArrays(
+            record=record,
+            record_words=words,
+            x=record[X::RECORD],
+            y=record[Y::RECORD],
+            spatial_weight=record[WEIGHT::RECORD],
+            length=record[LENGTH::RECORD],
+            n_words=words[N_WORDS :: 2 * RECORD],
+            **{name: column.used for name, column in self._columns.items()},
+            keyword=self._keyword.used,
+            weight_of=self._weights,
+        )
 
     def alive(self) -> NDArray[np.int32]:
         """The numbers of all living subscriptions."""
@@ -87,17 +96,18 @@ class Subscribers:
         if missing > 0:
             for column in self._columns.values():
                 column.extend(0, missing)
+            self._record.extend(0.0, max(0, RECORD * self.n - self._record.n))
         self.remove(batch.number)
-        rows = {"x": batch.x, "y": batch.y, "spatial_weight": batch.spatial_weight, "k": batch.k}
-        rows |= {"first": self._keyword.n + batch.keyword_start[:-1], "n_words": np.diff(batch.keyword_start)}
-        for name, values in rows.items():
-            self._columns[name].used[batch.number] = values
-        self._columns["is_alive"].used[batch.number] = 1
-        self.most_words = max(self.most_words, int(np.diff(batch.keyword_start).max()))
+        first, n_words = self._keyword.n + batch.keyword_start[:-1], np.diff(batch.keyword_start)
         self._keyword.extend(batch.keyword)
-        self._word_weight.extend(0.0, len(batch.keyword))
-        self.n_alive += len(batch.number)
-        weigh_subscribers(self.layout(), batch.number, weights)
+        rows, own = self.layout(), batch.number
+        rows.x[own], rows.y[own], rows.spatial_weight[own], rows.k[own] = batch.x, batch.y, batch.spatial_weight, batch.k
+        rows.first[own], rows.n_words[own], rows.is_alive[own] = first, n_words, 1
+        note_words(rows, own)
+        self.most_words = max(self.most_words, int(n_words.max()))
+        self.n_alive += len(own)
+        self._weights = weights
+        weigh_subscribers(rows, own, weights)
         self._clear_waste()
 
     def remove(self, number: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -109,20 +119,20 @@ class Subscribers:
 
     def weigh(self, weights: NDArray[np.float64]) -> None:
         """Take over new weights of words."""
+        self._weights = weights
         weigh_subscribers(self.layout(), self.alive(), weights)
 
     def _clear_waste(self) -> None:
         alive = self.alive()
-        first, n_words = self._columns["first"].used, self._columns["n_words"].used
+        first, n_words = self._columns["first"].used, self.layout().n_words
         n_used = int(n_words[alive].sum())
         if self._keyword.n - n_used <= max(_LEAST_WASTE, n_used):
             return
         starts = np.concatenate([[0], np.cumsum(n_words[alive])]).astype(np.int64)
         taken = np.repeat(first[alive] - starts[:-1], n_words[alive]) + np.arange(n_used)
         self._keyword = GrowingArray(np.int32, self._keyword.used[taken])
-        self._word_weight = GrowingArray(np.float64, self._word_weight.used[taken])
         first[alive] = starts[:-1]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        words = {"keyword": self._keyword.used, "word_weight": self._word_weight.used}
-        return {name: column.used for name, column in self._columns.items()} | words
+        rest = {"record": self._record.used, "keyword": self._keyword.used, "weight_of": self._weights}
+        return {name: column.used for name, column in self._columns.items()} | rest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nearcast.kernels.compile import kernel, lent
 from nearcast.kernels.floor_ranks import NOT_TOLD
-from nearcast.kernels.ranked_layouts import BASE
+from nearcast.kernels.ranked_layouts import BASE, RECORD
 from nearcast.kernels.simd import prefetch
 from nearcast.kernels.window_search import score_at
 
@@ -18,27 +18,20 @@ def score_told(judge, window, changes):
     judge, window, changes = lent(judge), lent(window), lent(changes)
     ground, subscribers, common = judge.ground, judge.subscribers, judge.common
     subscriber, number, score, base = changes.subscriber, changes.number, changes.score, window.head[BASE]
-    own_keyword, own_first, own_x, own_y = subscribers.keyword, subscribers.first, subscribers.x, subscribers.y
-    own_weight, own_length, n_words = subscribers.spatial_weight, subscribers.length, subscribers.n_words
+    record = subscribers.record
     x, y, length, keyword_start = window.x, window.y, window.length, window.keyword_start
     keyword, value, n = window.keyword, window.value, changes.n[0]
     for i in range(n):
         ahead = i + 2 * _AHEAD
         if ahead < n and score[ahead] == NOT_TOLD:
             s, place = int(subscriber[ahead]), number[ahead] - base
-            prefetch(own_first, s)
-            prefetch(n_words, s)
-            prefetch(own_x, s)
-            prefetch(own_y, s)
-            prefetch(own_weight, s)
-            prefetch(own_length, s)
+            prefetch(record, RECORD * s)
             prefetch(x, place)
             prefetch(y, place)
             prefetch(length, place)
             prefetch(keyword_start, place)
         ahead = i + _AHEAD
         if ahead < n and score[ahead] == NOT_TOLD:
-            prefetch(own_keyword, own_first[subscriber[ahead]])
             at = keyword_start[number[ahead] - base]
             prefetch(keyword, at)
             prefetch(value, at)

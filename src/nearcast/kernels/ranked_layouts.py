@@ -8,18 +8,30 @@ import numpy as np
 
 
 class SubscriberArrays(NamedTuple):
-    """Ranked subscriptions by number. Keywords of `s` are `keyword[first[s]:first[s] + n_words[s]]`: sorted, distinct."""
+    """Ranked subscriptions by number. Keywords of `s` are `keyword[first[s]:first[s] + n_words[s]]`: sorted, distinct.
 
-    x: np.ndarray  # float64[capacity]
-    y: np.ndarray  # float64[capacity]
-    spatial_weight: np.ndarray  # float64[capacity]
+    All that a score needs of a subscription is in its record, a line of memory; some columns of the records have names.
+    """
+
+    record: np.ndarray  # float64[capacity · RECORD], see below
+    record_words: np.ndarray  # int32[capacity · 2 · RECORD], the same memory
+    x: np.ndarray  # float64[capacity], of the records
+    y: np.ndarray  # float64[capacity], of the records
+    spatial_weight: np.ndarray  # float64[capacity], of the records
+    length: np.ndarray  # float64[capacity], of the records: of the vector of its words' weights
+    n_words: np.ndarray  # int32[capacity], of the records
     k: np.ndarray  # int32[capacity]
-    length: np.ndarray  # float64[capacity], of the vector of its words' weights
     first: np.ndarray  # int64[capacity]
-    n_words: np.ndarray  # int32[capacity]
     is_alive: np.ndarray  # uint8[capacity]
     keyword: np.ndarray  # int32[]
-    word_weight: np.ndarray  # float64[], of each keyword
+    weight_of: np.ndarray  # float64[keywords], by keyword
+
+
+# A record: place, spatial weight, length of its vector and, for indexes that find ahead, its floor; then, as int32, the number
+# of its words, and the first of them. Where it has more, they are among the keywords.
+RECORD = 8
+X, Y, WEIGHT, LENGTH, FLOOR = range(5)
+N_WORDS, WORDS, MOST_WORDS = 10, 11, 5
 
 
 class WindowArrays(NamedTuple):

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from nearcast.kernels.compile import inline_kernel
+from nearcast.kernels.ranked_layouts import MOST_WORDS, RECORD, WORDS
 from nearcast.kernels.relevance import similarity, steady_sum
 
 
 @inline_kernel
 def gather_common(subscribers, window, s, place, common):
     """Write the values of the words that a message and a subscription have in common; returns how many."""
-    keyword, own, value = window.keyword, subscribers.keyword, window.value
+    keyword, value, n_words = window.keyword, window.value, subscribers.n_words[s]
     at, end = window.keyword_start[place], window.keyword_start[place + 1]
-    own_at = subscribers.first[s]
-    own_end = own_at + subscribers.n_words[s]
+    own, own_at = subscribers.record_words, 2 * RECORD * s + WORDS
+    if n_words > MOST_WORDS:
+        own, own_at = subscribers.keyword, subscribers.first[s]
+    own_end = own_at + n_words
     n_common = 0
     while at < end and own_at < own_end:
         if keyword[at] == own[own_at]:

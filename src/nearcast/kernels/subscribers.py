@@ -1,4 +1,4 @@
-"""The weights of the words of ranked subscriptions, and how long their vectors are."""
+"""What the records of ranked subscriptions say of their words: the first of them, and how long their vectors are."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import math
 import numpy as np
 
 from nearcast.kernels.compile import kernel
+from nearcast.kernels.ranked_layouts import MOST_WORDS, RECORD, WORDS
 from nearcast.kernels.relevance import steady_sum
 
 
 @kernel
 def weigh_subscribers(subscribers, number, weights):
-    """Write the weights of these subscriptions' words and the lengths of their vectors; `weights[w]` is that of keyword `w`."""
+    """Write the lengths of the vectors of these subscriptions' words; `weights[w]` is that of keyword `w`."""
     first, n_words, keyword, length = subscribers.first, subscribers.n_words, subscribers.keyword, subscribers.length
-    word_weight = subscribers.word_weight
     most = 0
     for i in range(number.size):
         most = max(most, n_words[number[i]])
@@ -23,6 +23,15 @@ def weigh_subscribers(subscribers, number, weights):
         s = number[i]
         for j in range(n_words[s]):
             weight = weights[keyword[first[s] + j]]
-            word_weight[first[s] + j] = weight
             squares[j] = weight * weight
         length[s] = math.sqrt(steady_sum(squares, n_words[s]))
+
+
+@kernel
+def note_words(subscribers, number):
+    """Write the first words of these subscriptions into their records."""
+    first, n_words, keyword, record = subscribers.first, subscribers.n_words, subscribers.keyword, subscribers.record_words
+    for i in range(number.size):
+        s = int(number[i])
+        for j in range(min(n_words[s], MOST_WORDS)):
+            record[2 * RECORD * s + WORDS + j] = keyword[first[s] + j]

@@ -11,6 +11,7 @@ import pytest
 from nearcast.columns.messages import counts_of, keyword_sets_of
 from nearcast.columns.subscribers import SubscriberBatch, Subscribers
 from nearcast.columns.window import ArrivingMessages, MessageWindow
+from nearcast.kernels.ranked_layouts import LENGTH, N_WORDS, WEIGHT, WORDS, X, Y
 from nearcast.kernels.relevance import steady_sum
 
 WEIGHTS = np.array([1.0, 2.0, 3.0])
@@ -46,6 +47,16 @@ def test_subscribers_are_put_replaced_and_removed() -> None:
     assert rows.layout().length[0] == 2.0
     assert Subscribers(rows.arrays()).alive().tolist() == [0]
     rows.put(batch([], []), WEIGHTS)
+
+
+def test_all_that_a_score_needs_of_a_subscriber_is_in_one_line() -> None:
+    rows = Subscribers()
+    rows.put(batch([0], [[0, 1, 2]]), WEIGHTS)
+    layout = rows.layout()
+    assert layout.record[[X, Y, WEIGHT, LENGTH]].tolist() == [0.0, 0.0, 0.5, math.sqrt(14)]
+    assert layout.record_words[[N_WORDS, WORDS, WORDS + 1, WORDS + 2]].tolist() == [3, 0, 1, 2]
+    # As of many: kernels are compiled once.
+    assert not layout.x.flags.c_contiguous
 
 
 def test_the_words_of_replaced_subscribers_are_cleared_away(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -115,16 +115,17 @@ def file_one(lists, subscribers, s, at, filing, value, order):
 @kernel
 def shares(rank, subscribers, s, at):
     """What the keyword at `at`, and those after it in the order, can add to a score; and bits of those after it."""
-    keyword, word_weight = subscribers.keyword, subscribers.word_weight
+    keyword, weight_of = subscribers.keyword, subscribers.weight_of
     first = subscribers.first[s]
     textual = (1.0 - subscribers.spatial_weight[s]) / subscribers.length[s]
     total, squares, bits = 0.0, 0.0, 0
     for other in range(first, first + subscribers.n_words[s]):
         if rank[keyword[other]] > rank[keyword[at]]:
-            total += word_weight[other]
-            squares += word_weight[other] * word_weight[other]
+            weight = weight_of[keyword[other]]
+            total += weight
+            squares += weight * weight
             bits |= bit_of(int(keyword[other]))
-    return textual * word_weight[at], textual * total, textual * math.sqrt(squares), bits
+    return textual * weight_of[keyword[at]], textual * total, textual * math.sqrt(squares), bits
 
 
 @kernel

@@ -125,7 +125,7 @@ class GroupPruned(RankedIndex):
         rows = subscribers.layout()
         length = rows.n_words[numbers].astype(np.int64)
         at = np.repeat(rows.first[numbers] - np.cumsum(length) + length, length) + np.arange(int(length.sum()))
-        words, where, count = np.unique(rows.keyword[at], return_index=True, return_counts=True)
+        words, count = np.unique(rows.keyword[at], return_counts=True)
         n_known = len(self._lists.rank)
         if len(words) and words[-1] >= n_known:
             n_words = int(words[-1]) + 1 + n_known // 4
@@ -135,7 +135,7 @@ class GroupPruned(RankedIndex):
         new, order = words[is_new], np.argsort(-count[is_new], kind="stable")
         last = int(self._lists.used[LAST_RANK])
         self._lists.rank[new[order]] = last - 1 - np.arange(len(new))
-        self._lists.weight[new] = rows.word_weight[at[where[is_new]]]
+        self._lists.weight[new] = rows.weight_of[new]
         self._lists.used[LAST_RANK] = last - len(new)
 
     def _give_room(self, n_words: int) -> None:
@@ -152,7 +152,7 @@ class GroupPruned(RankedIndex):
     # --- messages ----------------------------------------------------------------------------------------------------
 
     def run_ticks(self, scene: Scene, last: int, rules: Rules) -> int:
-        n_subscribers = len(scene.subscribers.x)
+        n_subscribers = len(scene.subscribers.is_alive)
         if n_subscribers >= len(self._stamp):
             # The last one counts messages.
             self._stamp = np.zeros(2 * n_subscribers + 1, np.int64)

@@ -33,6 +33,7 @@ from nearcast.indexes.group_pruned.layout import (
 )
 from nearcast.kernels.compile import inline_kernel, kernel, lent
 from nearcast.kernels.layouts import CANDIDATES, NODES
+from nearcast.kernels.ranked_layouts import RECORD
 from nearcast.kernels.relevance import proximity, relevance
 from nearcast.kernels.score_bounds import (
     CLOSE,
@@ -220,12 +221,7 @@ def ask_for_entries(lists, group):
 def ask_for(subscribers, buffers, stamp, s):
     """Have what scoring reads brought from memory."""
     prefetch(stamp, s)
-    prefetch(subscribers.first, s)
-    prefetch(subscribers.n_words, s)
-    prefetch(subscribers.x, s)
-    prefetch(subscribers.y, s)
-    prefetch(subscribers.spatial_weight, s)
-    prefetch(subscribers.length, s)
+    prefetch(subscribers.record, RECORD * s)
     prefetch(buffers.threshold, s)
 
 
@@ -235,8 +231,6 @@ def score_pending(ground, pending, n_pending, stamp, looked, subscribers, window
     subscribers, window, buffers, run = lent(subscribers), lent(window), lent(buffers), lent(run)
     is_lonlat, max_distance = ground
     now, n_scored = stamp[stamp.size - 1], 0
-    for i in range(n_pending):
-        prefetch(subscribers.keyword, subscribers.first[pending[i]])
     for i in range(n_pending):
         s = pending[i]
         if stamp[s] == now:

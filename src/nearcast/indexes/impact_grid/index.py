@@ -13,26 +13,15 @@ from numpy.typing import NDArray
 from nearcast.columns.subscribers import Subscribers
 from nearcast.errors import IndexParameterError
 from nearcast.indexes.base import Parameters
-from nearcast.indexes.impact_grid.layout import (
-    FLOOR,
-    MOST_EDGES,
-    N_COLUMNS,
-    N_LEVELS,
-    N_PARTS,
-    N_WORDS,
-    RECORD,
-    Grid,
-    PartArrays,
-    WordArrays,
-)
+from nearcast.indexes.impact_grid.layout import MOST_EDGES, N_COLUMNS, N_LEVELS, N_PARTS, Grid, PartArrays, WordArrays
 from nearcast.indexes.impact_grid.match import LACKS_ROOM, find_lists, scan_lists
 from nearcast.indexes.impact_grid.parts import Sample, build_part, empty_rows, grid_around, no_part, sample_of
 from nearcast.indexes.impact_grid.ticks import run_found
-from nearcast.indexes.impact_grid.verify import empty_table, score_near, write_records
+from nearcast.indexes.impact_grid.verify import empty_table, score_near
 from nearcast.indexes.ranked_base import AheadIndex, Ground, Rules, Scene
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.kernels.near_bounds import Frame
-from nearcast.kernels.ranked_layouts import NOTHING_FOUND, FoundArrays, SubscriberArrays, WindowArrays
+from nearcast.kernels.ranked_layouts import FLOOR, NOTHING_FOUND, RECORD, FoundArrays, SubscriberArrays, WindowArrays
 from nearcast.kernels.simd_near_plain import N_FIGURES
 from nearcast.kernels.ticks import DONE, PLACE
 
@@ -81,7 +70,7 @@ class ImpactGrid(AheadIndex):
         self._ground = ground
         self._grid, self._frame = grid_around(ground, Subscribers(), None)
         self._sample = sample_of(None, self._grid)
-        self._record = np.zeros(0)
+        # What subscriptions are filed with; their records have what it is now.
         self._floor = np.zeros(0)
         self._parts = [no_part() for _ in range(N_PARTS)]
         # Subscriptions of the first part, and of the second; those in no list.
@@ -110,7 +99,8 @@ class ImpactGrid(AheadIndex):
             self._file(subscribers, numbers)
 
     def delete(self, subscribers: Subscribers, numbers: NDArray[np.int32]) -> None:
-        self._record.view(np.int32)[2 * RECORD * numbers.astype(np.int64) + N_WORDS] = 0
+        # Still listed, they are not scored.
+        subscribers.layout().n_words[numbers] = 0
         self._floor[numbers] = _NO_FLOOR
         self._forget_found()
 
@@ -123,18 +113,15 @@ class ImpactGrid(AheadIndex):
             self._file(subscribers, below)
 
     def raised(self, subscribers: Subscribers, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
-        self._record[RECORD * numbers.astype(np.int64) + FLOOR] = threshold[numbers]
+        _floors(subscribers)[numbers] = threshold[numbers]
 
     def _note(self, subscribers: Subscribers, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
-        """Write the records of subscriptions; `_floor` is what they are filed with."""
+        """Take over the floors of new subscriptions."""
         n = subscribers.n
-        if RECORD * n > len(self._record):
-            grown = np.zeros(RECORD * (n + n // 8))
-            grown[: len(self._record)] = self._record
-            self._record = grown
+        if n > len(self._floor):
             self._floor = np.concatenate([self._floor, np.full(n + n // 8 - len(self._floor), _NO_FLOOR)])
         self._floor[numbers] = threshold[numbers]
-        write_records(self._record, self._record.view(np.int32), subscribers.layout(), threshold, numbers)
+        self.raised(subscribers, threshold, numbers)
 
     def _file(self, subscribers: Subscribers, numbers: NDArray[np.int32]) -> None:
         """Into no list, into the second part with others, or everything anew."""
@@ -153,7 +140,7 @@ class ImpactGrid(AheadIndex):
 
     def _file_all(self, subscribers: Subscribers) -> None:
         numbers = subscribers.alive()
-        self._floor[numbers] = self._record[RECORD * numbers.astype(np.int64) + FLOOR]
+        self._floor[numbers] = _floors(subscribers)[numbers]
         self._grid, self._frame = grid_around(self._ground, subscribers, self._window)
         self._sample = sample_of(self._window, self._grid)
         self._second, self._fresh = np.empty(0, np.int32), np.empty(0, np.int32)
@@ -192,7 +179,7 @@ class ImpactGrid(AheadIndex):
         find_lists(words, parts, self._grid, window, first, last, item, owner, item_start)
         if most * N_FIGURES > len(self._figures):
             self._figures, self._known = np.zeros(most * N_FIGURES, np.float32), np.zeros(2 * most, np.int64)
-        scanned = ((item, owner, item_start), self._figures, self._known, self._record)
+        scanned = ((item, owner, item_start), self._figures, self._known, subscribers.record)
         while True:
             n_lists = scan_lists(words, parts, self._grid, self._frame, window, first, last, *scanned, self._near, near_start)
             if n_lists != LACKS_ROOM:
@@ -230,9 +217,8 @@ class ImpactGrid(AheadIndex):
         most = int(np.diff(window.keyword_start[room.first : room.last + 1]).max(initial=0))
         if 2 * most > len(self._table[0]):
             self._table = empty_table(most)
-        records = (self._record, self._record.view(np.int32))
         looked_at = (window, self._near, near_start, everywhere, self._table, np.empty(max(1, most)))
-        n = int(score_near(self._ground, *records, subscribers, *looked_at, room))
+        n = int(score_near(self._ground, subscribers, *looked_at, room))
         return room._replace(subscriber=room.subscriber[:n], score=room.score[:n])
 
     def run_ticks(self, scene: Scene, last: int, rules: Rules) -> int:
@@ -268,17 +254,22 @@ class ImpactGrid(AheadIndex):
     def arrays(self) -> dict[str, NDArray[Any]]:
         own = {f"{name}{at}": array for at, part in enumerate(self._parts) for name, array in part._asdict().items()}
         own |= {**self._sample.words._asdict(), "mass": self._sample.mass}
-        own |= {"record": self._record, "floor": self._floor, "second": self._second, "fresh": self._fresh}
+        own |= {"floor": self._floor, "second": self._second, "fresh": self._fresh}
         counts = np.array([self._sample.n, self._n_filed, self._n_seen], np.int64)
         return {**own, "counts": counts, "grid": np.array(self._grid, float), "frame": np.array(self._frame, float)}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]], ground: Ground) -> None:
         self._clear(ground)
-        # Parts and the mass are never written to, records and rows of words are.
+        # Parts and the mass are never written to, floors and rows of words are.
         self._parts = [PartArrays(*(arrays[f"{name}{at}"] for name in PartArrays._fields)) for at in range(N_PARTS)]
         n_sample, self._n_filed, self._n_seen = arrays["counts"].tolist()
         self._sample = Sample(WordArrays(arrays["row"].copy(), arrays["edge"]), arrays["mass"], n_sample)
-        self._record, self._floor = arrays["record"].copy(), arrays["floor"].copy()
+        self._floor = arrays["floor"].copy()
         self._second, self._fresh = arrays["second"], arrays["fresh"]
         self._grid = Grid(bool(arrays["grid"][0]), *arrays["grid"][1:].tolist())
         self._frame = Frame(bool(arrays["frame"][0]), *arrays["frame"][1:].tolist())
+
+
+def _floors(subscribers: Subscribers) -> NDArray[np.float64]:
+    """By subscription, of their records."""
+    return subscribers.layout().record[FLOOR::RECORD]

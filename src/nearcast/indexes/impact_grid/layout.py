@@ -71,10 +71,3 @@ class Grid(NamedTuple):
     low: float  # coordinates of `kernels/near_bounds.py`, of every axis
     step: float  # in these coordinates
     loss: float  # of proximity, for a step
-
-
-# A record of a subscription is a line: place, spatial weight, length of its vector and floor, then the number of its words and
-# the first of them as int32. Where it has more, they are read from the subscribers.
-RECORD = 8
-X, Y, WEIGHT, LENGTH, FLOOR = 0, 1, 2, 3, 4
-N_WORDS, WORDS, MOST_WORDS = 10, 11, 5

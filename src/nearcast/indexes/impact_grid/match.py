@@ -19,11 +19,11 @@ from nearcast.indexes.impact_grid.layout import (
     N_MORE,
     N_SIMPLE,
     PER_LINE,
-    RECORD,
 )
 from nearcast.indexes.impact_grid.words import LAST_SLOT, first_edge, heaviness_of, n_edges, shared_slot, slot_in
 from nearcast.kernels.compile import inline_kernel, kernel, lent
 from nearcast.kernels.near_bounds import coordinates
+from nearcast.kernels.ranked_layouts import RECORD
 from nearcast.kernels.simd import append_lanes, prefetch
 from nearcast.kernels.simd_near import near_lanes, near_lanes_of_more
 from nearcast.kernels.simd_near_plain import FULL, LOSS, MOST, N_FIGURES, N_SLOTS, OWN, TABLE, X, Y, Z

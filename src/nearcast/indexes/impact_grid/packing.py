@@ -23,7 +23,7 @@ def arrange_words(words, subscribers, s, keyword, weight):
     row = words.row
     first, n = subscribers.first[s], subscribers.n_words[s]
     for i in range(n):
-        own, own_weight = int(subscribers.keyword[first + i]), subscribers.word_weight[first + i]
+        own = int(subscribers.keyword[first + i])
         frequency = row[own * N_COLUMNS + FREQUENCY]
         at = i
         while at > 0:
@@ -32,7 +32,7 @@ def arrange_words(words, subscribers, s, keyword, weight):
                 break
             keyword[at], weight[at] = before, weight[at - 1]
             at -= 1
-        keyword[at], weight[at] = own, own_weight
+        keyword[at], weight[at] = own, subscribers.weight_of[own]
     return n
 
 

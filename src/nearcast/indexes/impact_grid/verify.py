@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearcast.indexes.impact_grid.layout import FLOOR, LENGTH, MOST_WORDS, N_WORDS, RECORD, WEIGHT, WORDS, X, Y
 from nearcast.kernels.compile import inline_kernel, kernel, lent
+from nearcast.kernels.ranked_layouts import FLOOR, LENGTH, MOST_WORDS, N_WORDS, RECORD, WEIGHT, WORDS, X, Y
 from nearcast.kernels.relevance import proximity, relevance, short_sum, similarity
 from nearcast.kernels.simd import prefetch
 
@@ -15,22 +15,7 @@ _AHEAD = 8
 
 
 @kernel
-def write_records(record, words, subscribers, floor, numbers):
-    """Write what is known of these subscriptions into their lines; `words` is the same memory as int32."""
-    for i in range(numbers.size):
-        s = numbers[i]
-        at = s * RECORD
-        record[at + X], record[at + Y] = subscribers.x[s], subscribers.y[s]
-        record[at + WEIGHT], record[at + LENGTH] = subscribers.spatial_weight[s], subscribers.length[s]
-        record[at + FLOOR] = floor[s]
-        first, n_words = subscribers.first[s], subscribers.n_words[s]
-        words[2 * at + N_WORDS] = n_words
-        for j in range(min(n_words, MOST_WORDS)):
-            words[2 * at + WORDS + j] = subscribers.keyword[first + j]
-
-
-@kernel
-def score_near(ground, record, record_words, subscribers, window, near, near_start, fresh, table, common, found):
+def score_near(ground, subscribers, window, near, near_start, fresh, table, common, found):
     """Write those of the subscriptions near to each message, and of the fresh ones, whose floors it reaches; returns how many.
 
     `table` is a hash table of keywords and of their values, empty before and after, with room for twice the words there are.
@@ -40,6 +25,7 @@ def score_near(ground, record, record_words, subscribers, window, near, near_sta
     of_word, value_of = lent(table)
     is_lonlat, max_distance = ground
     keyword, value = window.keyword, window.value
+    record, record_words = subscribers.record, subscribers.record_words
     own_keyword, own_first = subscribers.keyword, subscribers.first
     mask = of_word.size - 1
     n = 0

@@ -86,7 +86,7 @@ def find_best(grid: GridArrays, frame: Frame, search: SearchArrays, words: WordA
 @inline_kernel
 def rank_words(grid, subscribers, words, s):
     """Find the lists of the words of a subscription and rank the words by them, the rarest first."""
-    table, entry_start, keyword, word_weight = grid.table, grid.entry_start, subscribers.keyword, subscribers.word_weight
+    table, entry_start, keyword, weight_of = grid.table, grid.entry_start, subscribers.keyword, subscribers.weight_of
     begin, n_words, length = subscribers.first[s], subscribers.n_words[s], subscribers.length[s]
     word, list_of, n_entries = words.word, words.list_of, words.n_entries
     for own in range(n_words):
@@ -109,7 +109,8 @@ def rank_words(grid, subscribers, words, s):
         own = word[rank]
         words.rank[own] = rank
         words.bit[rank] = bit_of(keyword[begin + own])
-        total_weight += word_weight[begin + own] * word_weight[begin + own]
+        weight = weight_of[keyword[begin + own]]
+        total_weight += weight * weight
         words.text[rank] = total_weight / length
         # Both vectors have length one, so their similarity is at most the length of the part they share.
         words.most[rank] = min(1.0, math.sqrt(total_weight) / length)
@@ -192,7 +193,7 @@ def score_record(search, record, as_number, at, s, rank, least_rank):
     NOT_HERE if it has a word of lower rank too, by which it is found. `rank` is by position among the words.
     """
     subscribers, common = search.subscribers, search.common
-    keyword, word_weight, begin = subscribers.keyword, subscribers.word_weight, subscribers.first[s]
+    keyword, weight_of, begin = subscribers.keyword, subscribers.weight_of, subscribers.first[s]
     end = begin + subscribers.n_words[s]
     is_lonlat, max_distance = search.ground
     own = begin
@@ -207,7 +208,8 @@ def score_record(search, record, as_number, at, s, rank, least_rank):
             if rank[own - begin] < least_rank:
                 return NOT_HERE
             # The same operations as in `weigh_messages`.
-            common[n_common] = (as_number[there] & MOST_TIMES) * (word_weight[own] * word_weight[own])
+            weight = weight_of[message_keyword]
+            common[n_common] = (as_number[there] & MOST_TIMES) * (weight * weight)
             n_common += 1
     dot = short_sum(common, n_common)
     near = proximity(is_lonlat, max_distance, subscribers.x[s], subscribers.y[s], record[at + X], record[at + Y])

@@ -90,14 +90,15 @@ def search_trees(tree, frame, search, bound, part, s, first, n, wanted):
 @inline_kernel
 def most_in(tree, frame, subscribers, s, own_place, piece, node):
     """The most that a message of a node can score; _NO_WORD if none has a word of the subscription."""
-    box, heft, keyword, word_weight = tree.box, tree.heft, subscribers.keyword, subscribers.word_weight
+    box, heft, keyword, weight_of = tree.box, tree.heft, subscribers.keyword, subscribers.weight_of
     text = 0.0
     has_word = False
     for own in range(subscribers.first[s], subscribers.first[s] + subscribers.n_words[s]):
         at = word_in(tree, piece, node, keyword[own])
         if at >= 0:
             has_word = True
-            text += word_weight[own] * word_weight[own] * heft[at]
+            weight = weight_of[keyword[own]]
+            text += weight * weight * heft[at]
     if not has_word:
         return _NO_WORD
     x, y, z = own_place
