@@ -58,8 +58,11 @@ demo: $(VENV)/.ready-dev console ## a server in a simulated city, and the map co
 run: $(VENV)/.ready-run ## the main job: the bundled sample through the pipeline on local Spark
 	@$(BIN)/nearcast pipeline run
 
+# The long tests leave half of two cores idle: what else takes long is done beside them.
 .PHONY: test
-test: lint types test-unit test-nojit test-bounds ## everything CI checks
+test: lint ## everything CI checks
+	@$(MAKE) --no-print-directory -j 3 types warm-bounds test-unit
+	@$(MAKE) --no-print-directory test-nojit test-bounds
 
 .PHONY: lint
 lint: $(VENV)/.ready-dev ## style and import contract
@@ -84,9 +87,12 @@ test-nojit: $(VENV)/.ready-dev ## kernels and indexes interpreted, with coverage
 	@$(BIN)/coverage combine -q
 	@$(BIN)/coverage report --skip-covered --fail-under=100
 
+.PHONY: warm-bounds
+warm-bounds: $(VENV)/.ready-dev
+	@NUMBA_OPT=1 NUMBA_BOUNDSCHECK=1 nice $(BIN)/nearcast warm
+
 .PHONY: test-bounds
-test-bounds: $(VENV)/.ready-dev ## kernels and indexes compiled with bounds checks
-	@NUMBA_OPT=1 NUMBA_BOUNDSCHECK=1 $(BIN)/nearcast warm
+test-bounds: warm-bounds ## kernels and indexes compiled with bounds checks
 	@NUMBA_OPT=1 NUMBA_BOUNDSCHECK=1 $(IN_MEMORY) $(PYTEST) $(if $(T),$(T),tests/unit/kernels tests/unit/columns tests/unit/indexes tests/unit/engines tests/conformance)
 
 .PHONY: soak
