@@ -218,7 +218,7 @@ def _packed(is_alive: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def _longer(array: NDArray[Any], n: int) -> NDArray[Any]:
-    """An array of at least `n` elements, and of twice the length, with zeros behind."""
-    grown = np.zeros(max(n, 2 * len(array), _FIRST_ROOM), array.dtype)
+    """An array of at least `n` elements, and a quarter more, with zeros behind."""
+    grown = np.zeros(max(n + n // 4, _FIRST_ROOM), array.dtype)
     grown[: len(array)] = array
     return grown

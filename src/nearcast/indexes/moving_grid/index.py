@@ -38,7 +38,7 @@ from nearcast.kernels.layouts import CANDIDATES, NODES
 _LEAST_OUTSIDE = 4096
 _SHARE_OUTSIDE = 0.25
 # Rounds of the sweep while as many messages die as live.
-_ROUNDS = 1
+_ROUNDS = 2
 _MESSAGE = "message_"
 _FEWEST_STEPS = 64
 _MOVES_AT_ONCE = 4096
