@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from nearcast.columns.subscribers import SubscriberBatch, Subscribers
 from nearcast.kernels.journal import JournalArrays, remember, remember_all
-from nearcast.kernels.ranked_layouts import BufferArrays, SubscriberArrays, WindowArrays
+from nearcast.kernels.ranked_layouts import BufferArrays, WindowArrays
 from nearcast.kernels.result_buffers import (
     ADMITTED,
     ADMITTED_WITH_CUT,
@@ -100,8 +101,8 @@ def test_a_journal_without_room_says_so(room: int) -> None:
     head = np.array([1, 0, 0], np.int64)
     one = np.zeros(1, np.int64)
     journal = JournalArrays(head, one, np.zeros(1, np.int32), np.zeros(2, np.int64), np.zeros(room), np.zeros(room, np.int64))
-    nothing, small = np.zeros(1), np.array([K], np.int32)
-    rows = SubscriberArrays(nothing, nothing, nothing, small, nothing, one, small, np.ones(1, np.uint8), small, nothing)
-    asked = np.array([0], np.int32)
-    assert remember_all(journal, rows, of, asked, 0) == (0 if room == 1 else 1)
+    asked, place = np.array([0], np.int32), np.zeros(1)
+    subscribers = Subscribers()
+    subscribers.put(SubscriberBatch(asked, place, place, place, asked + K, np.array([0, 1]), asked), np.ones(1))
+    assert remember_all(journal, subscribers.layout(), of, asked, 0) == (0 if room == 1 else 1)
     assert remember(journal, of, K, 0) == (room == 2)
