@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nearcast.columns.arrow import is_string, number_column, numbers, string_column
+from nearcast.columns.arrow import is_string, number_column, number_room, numbers, string_column
 from nearcast.columns.tables import NumberTable, WordTable
 from nearcast.errors import SchemaError
+from nearcast.kernels.changes import look_up_ids
 from nearcast.kernels.number_table import ABSENT
 from nearcast.model.ids import Id
 
@@ -73,7 +74,13 @@ class Identifiers:
     def take(self, wanted: NDArray[np.int32]) -> pa.Array:
         """The ids with these numbers, as a column."""
         if self.kind != "string":
-            return number_column(self._numbers.values()[wanted])
+            values, column = number_room(len(wanted))
+            ids, first = self.numbering()
+            if len(ids):
+                look_up_ids(ids, wanted, values)
+            else:
+                np.add(wanted, first, out=values)
+            return column
         if self._values is None or len(self._values) != self.n:
             self._values = self._strings.values()
         return self._values.take(number_column(wanted)).cast(pa.string())

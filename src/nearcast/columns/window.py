@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from nearcast.columns.growing import GrowingArray
 from nearcast.columns.identifiers import Identifiers
+from nearcast.kernels.changes import look_up_ids
 from nearcast.kernels.ranked_layouts import BASE, WindowArrays
 from nearcast.kernels.window import weigh_messages
 
@@ -93,7 +94,8 @@ class MessageWindow:
 
     def id_numbers(self, numbers: NDArray[np.int64]) -> NDArray[np.int32]:
         """The numbers of the ids of messages: equal for messages of the same id."""
-        found: NDArray[np.int32] = self._columns["id_number"].used[numbers - self.base]
+        found = np.empty(len(numbers), np.int32)
+        look_up_ids(self._columns["id_number"].used, numbers - self.base, found)
         return found
 
     def numbers_of(self, ids: pa.Array) -> NDArray[np.int64]:

@@ -26,7 +26,7 @@ from nearcast.kernels.window_search import SearchArrays, SearchLimits, sign_mess
 # Columns of the table of pieces: sequence numbers, then where the piece starts in each group of columns, then its own figures.
 FIRST, END, STARTS = 0, 1, 2
 # A tail of so many messages becomes a piece.
-TAIL = 512
+TAIL = 4096
 # A piece and those after it become one when those are so many times as large.
 _GROWTH = 7
 # No piece grows beyond this share of the window, so that what is over is dropped soon.

@@ -130,13 +130,15 @@ class FloorRunArrays(NamedTuple):
     due: np.ndarray  # int64[room], messages that end in this tick
     lacking: np.ndarray  # int32[room], subscriptions to refill
     cut: np.ndarray  # int32[room], subscriptions whose floor rose
+    scarce: np.ndarray  # int32[room], subscriptions that have been left with their best k
     put_off: np.ndarray  # int64[2 · MOST_PUT_OFF], subscriptions that are to wait at messages
 
 
 # Further positions of `at`: messages due and how many are done, the oldest living message and the one before this tick, the
-# last one that came late, changes told before those there are, where those of this tick begin, and how many were taken back.
-N_DUE, N_DUE_DONE, OLDEST, LAST_LATE, TOLD_BEFORE, TICK_START, N_TAKEN_BACK, OLDEST_BEFORE = range(8, 16)
-N_POSITIONS = 16
+# last one that came late, changes told before those there are, where those of this tick begin, how many were taken back, and
+# how many subscriptions are scarce.
+N_DUE, N_DUE_DONE, OLDEST, LAST_LATE, TOLD_BEFORE, TICK_START, N_TAKEN_BACK, OLDEST_BEFORE, N_SCARCE = range(8, 17)
+N_POSITIONS = 17
 DROP = 5
 TAKEN_BACK = 0
 

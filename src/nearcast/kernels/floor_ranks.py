@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from nearcast.kernels.compile import inline_kernel, kernel
 from nearcast.kernels.floor_layouts import (
+    GUARD_NUMBER,
     LAST,
+    NO_GUARD,
     NO_LAST,
     ROOMS,
     ROW,
@@ -115,9 +117,7 @@ def drop_by_keys(
     others = only_one(pool, start, start + room, size, low, border)
     is_told = is_told and others != SEVERAL and not (is_last_gone and others != NONE)
     while is_told and n_ended > 0:
-        most = NOTHING_BELOW
-        for i in range(start, start + size, LANES):
-            most = max(most, most_below(pool, i, i + room, min(LANES, start + size - i), low, border))
+        most = most_behind(pool, start, room, size, low, border)
         if most == NOTHING_BELOW:
             last = NO_LAST
             break
@@ -134,6 +134,33 @@ def drop_by_keys(
     else:
         n_told[0] = first_told
     return is_told
+
+
+@inline_kernel
+def has_no_more(row, pool, s, low):
+    """Whether nothing that lives ranks behind the best k, as far as keys tell."""
+    start, room = row[s * ROW + START], room_of(row[s * ROW + ROOMS])
+    size, border = held_of(row[s * ROW + SIZE], room), key_in(row[s * ROW + LAST])
+    return most_behind(pool, start, room, size, low, border) == NOTHING_BELOW
+
+
+@inline_kernel
+def most_behind(pool, start, room, size, low, border):
+    """The largest key of a list below a border of those that live, or NOTHING_BELOW."""
+    most = NOTHING_BELOW
+    for i in range(start, start + size, LANES):
+        most = max(most, most_below(pool, i, i + room, min(LANES, start + size - i), low, border))
+    return most
+
+
+@kernel
+def find_scarce(buffers, numbers, oldest, is_scarce):
+    """Write which subscriptions have their best k messages, no more, and a guard: there are others, which they do not hold."""
+    row, pool = buffers.row, buffers.pool
+    for i in range(numbers.size):
+        s = int(numbers[i])
+        has_all = row[s * ROW + LAST] == NO_LAST or row[s * ROW + GUARD_NUMBER] == NO_GUARD
+        is_scarce[i] = not has_all and has_no_more(row, pool, s, lower_half(oldest))
 
 
 @kernel

@@ -9,7 +9,7 @@ from nearcast.kernels.simd import prefetch
 from nearcast.kernels.window_search import score_at
 
 # Changes that are asked for ahead of their use, and values in a line of memory.
-_AHEAD, _PER_LINE = 8, 8
+_AHEAD, _PER_LINE = 6, 8
 
 
 @kernel
@@ -34,6 +34,7 @@ def score_told(judge, window, changes):
         if ahead < n and score[ahead] == NOT_TOLD:
             at = keyword_start[number[ahead] - base]
             prefetch(keyword, at)
+            prefetch(keyword, at + _PER_LINE)
             prefetch(value, at)
             prefetch(value, at + _PER_LINE)
         if score[i] == NOT_TOLD:

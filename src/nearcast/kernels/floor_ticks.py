@@ -19,6 +19,7 @@ from nearcast.kernels.floor_layouts import (
     MOST_PUT_OFF,
     N_DUE,
     N_DUE_DONE,
+    N_SCARCE,
     N_TAKEN_BACK,
     NEXT,
     NO_CHUNK,
@@ -46,7 +47,7 @@ from nearcast.kernels.floor_layouts import (
 )
 from nearcast.kernels.floor_lists import clear_over, is_above_guard, is_full, newest_in, put_in
 from nearcast.kernels.floor_order import NOBODY, NOT_SHOWN, enter_exactly, make_room
-from nearcast.kernels.floor_ranks import ENTERS, LEAVES, NOT_TOLD, UNKNOWN, drop_by_keys, drop_exactly, enter, tell
+from nearcast.kernels.floor_ranks import ENTERS, LEAVES, NOT_TOLD, UNKNOWN, drop_by_keys, drop_exactly, enter, has_no_more, tell
 from nearcast.kernels.ranked_layouts import BASE
 from nearcast.kernels.result_buffers import NO_MESSAGE
 from nearcast.kernels.simd import prefetch
@@ -220,7 +221,7 @@ def gather_due(window, run, is_timed, n_counted):
 @kernel
 def drop_due(buffers, window, judge, ends, run, changes):
     """Take the messages that are due out of the best k of those who wait at them; False if room is lacking."""
-    at, due, lacking = run.at, run.due, run.lacking
+    at, due, lacking, scarce = run.at, run.due, run.lacking, run.scarce
     base, time, is_alive = window.head[BASE], window.time, window.is_alive
     row, pool = buffers.row, buffers.pool
     head, first_chunk, chunk = ends
@@ -235,7 +236,7 @@ def drop_due(buffers, window, judge, ends, run, changes):
             s = next_waiting(first_chunk, chunk, number - base)
             k = k_of(row[s * ROW + ROOMS])
             is_short = n_told[0] + 2 * k > tick_of.size or at[N_LACKING] == lacking.size
-            is_short = is_short or not has_chunks(head, chunk, n_put_off + 1)
+            is_short = is_short or at[N_SCARCE] == scarce.size or not has_chunks(head, chunk, n_put_off + 1)
             if is_short or n_put_off == MOST_PUT_OFF:
                 let_wait(head, first_chunk, chunk, row, base, put_off, n_put_off)
                 n_put_off = 0
@@ -259,7 +260,13 @@ def drop_due(buffers, window, judge, ends, run, changes):
                 prefetch(first_chunk, next_end - base)
                 put_off[2 * n_put_off], put_off[2 * n_put_off + 1] = s, next_end
                 n_put_off += 1
-            if row[s * ROW + LAST] == NO_LAST and row[s * ROW + GUARD_NUMBER] != NO_GUARD:
+            if row[s * ROW + GUARD_NUMBER] == NO_GUARD:
+                continue
+            if row[s * ROW + LAST] != NO_LAST:
+                if has_no_more(row, pool, s, lower_half(oldest)):
+                    scarce[at[N_SCARCE]] = s
+                    at[N_SCARCE] += 1
+            else:
                 # All that is left of it is shown; who refills it counts on that.
                 clear_over(buffers, judge.marked, base, is_alive, s, oldest, is_in_order)
                 lacking[at[N_LACKING]] = s

@@ -5,6 +5,7 @@ from __future__ import annotations
 from nearcast.kernels.compile import inline_kernel
 from nearcast.kernels.ranked_layouts import MOST_WORDS, RECORD, WORDS
 from nearcast.kernels.relevance import similarity, steady_sum
+from nearcast.kernels.simd import LANES, equal_lanes, lowest_lane
 
 
 @inline_kernel
@@ -13,8 +14,22 @@ def gather_common(subscribers, window, s, place, common):
     keyword, value, n_words = window.keyword, window.value, subscribers.n_words[s]
     at, end = window.keyword_start[place], window.keyword_start[place + 1]
     own, own_at = subscribers.record_words, 2 * RECORD * s + WORDS
-    if n_words > MOST_WORDS:
-        own, own_at = subscribers.keyword, subscribers.first[s]
+    if n_words > MOST_WORDS or end - at > LANES:
+        return gather_in_order(keyword, value, at, end, subscribers.keyword, subscribers.first[s], n_words, common)
+    if at == end:
+        return 0
+    n_common = 0
+    for i in range(own_at, own_at + n_words):
+        # Without a branch, which nobody could guess: what is written in vain is written over.
+        lanes = equal_lanes(keyword, at, end - at, own[i])
+        common[n_common] = value[at + lowest_lane(lanes | 1 << (end - at - 1))]
+        n_common += lanes != 0
+    return n_common
+
+
+@inline_kernel
+def gather_in_order(keyword, value, at, end, own, own_at, n_words, common):
+    """The same for many words, which rise on both sides."""
     own_end = own_at + n_words
     n_common = 0
     while at < end and own_at < own_end:

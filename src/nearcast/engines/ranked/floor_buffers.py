@@ -40,6 +40,7 @@ from nearcast.kernels.floor_layouts import (
 )
 from nearcast.kernels.floor_lists import empty_rows, fill_many
 from nearcast.kernels.floor_order import write_shown
+from nearcast.kernels.floor_ranks import find_scarce
 from nearcast.kernels.ranked_layouts import WindowArrays
 
 _FIRST_CHUNKS = 64
@@ -78,6 +79,16 @@ class FloorBuffers:
     def sizes(self, numbers: NDArray[np.int32]) -> NDArray[np.int64]:
         """How many messages are held."""
         return np.minimum(self._column(SIZE)[numbers], room_of(self._column(ROOMS)[numbers]))
+
+    def waits_at(self, numbers: NDArray[np.int32]) -> NDArray[np.int64]:
+        """The message at whose end each of them is looked at next; none that is to come if there is none."""
+        return self._column(WAITS_AT)[numbers]
+
+    def without_more(self, numbers: NDArray[np.int32], oldest: int) -> NDArray[np.int32]:
+        """Those of them that hold their best k messages and no more, of which they need to know."""
+        is_scarce = np.empty(len(numbers), np.bool_)
+        find_scarce(self.layout(), numbers, oldest, is_scarce)
+        return numbers[is_scarce]
 
     @property
     def n_bytes(self) -> int:

@@ -27,6 +27,8 @@ from nearcast.model.window import CountWindow, TimeWindow
 
 # Messages that subscriptions are found for at a time.
 _FOUND_AT_ONCE = 256
+# Lists that would lack messages before one in so many of the window has ended are refilled together.
+_SOON = 1024
 
 
 class FloorRanking(Ranking):
@@ -48,6 +50,8 @@ class FloorRanking(Ranking):
         super().__init__(window, index, buffer, window_index, is_net)
         self.buffers, self.calendar, self.state = FloorBuffers(buffer), Ends(), FloorState(span_of(window))
         self._scratch = _scratch_for(0, 0)
+        # Who has the best k messages and no more, or had: soon to be refilled, together with others.
+        self._scarce = np.empty(0, np.int32)
         self.index.build(self.subscribers, self.buffers.threshold, self.ground)
 
     def put(self, batch: SubscriberBatch, weights: NDArray[np.float64]) -> RankChanges:
@@ -90,6 +94,7 @@ class FloorRanking(Ranking):
         state, at, last = self.state, self.state.at, self.window.n
         at[ticks.PHASE] = phase
         state.begin_tick()
+        self._refill_scarce()
         found = NOTHING_FOUND
         while True:
             place = int(at[ticks.PLACE])
@@ -115,6 +120,23 @@ class FloorRanking(Ranking):
             self.calendar.clear(n_over)
             at[ticks.PLACE] -= n_over
         return changes
+
+    def _refill_scarce(self) -> None:
+        """Refill lists that would lack messages soon: many at once, and not in the middle of a run."""
+        self._scarce = np.unique(np.concatenate([self._scarce, self.state.take_scarce()]))
+        if not len(self._scarce):
+            return
+        n_to_come = self.window.n - int(self.state.at[ticks.PLACE])
+        oldest, soon = int(self.state.at[OLDEST]), max(n_to_come, self.window.n // _SOON)
+        ends = self.buffers.waits_at(self._scarce)
+        is_next = ends < oldest + soon
+        if not (ends < oldest + n_to_come).any():
+            return
+        scarce, self._scarce = self._scarce[is_next], self._scarce[~is_next]
+        scarce = self.buffers.without_more(scarce[self.subscribers.is_alive(scarce)], oldest)
+        self.n_refills += len(scarce)
+        self._refill(scarce)
+        self.index.lowered(self.subscribers, self.buffers.threshold, scarce)
 
     def _refill_lacking(self, found: FoundArrays) -> FoundArrays:
         """Refill lists in the middle of a run; returns what is found for the messages that are still to come."""

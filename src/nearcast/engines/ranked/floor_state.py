@@ -16,6 +16,7 @@ from nearcast.kernels.floor_layouts import (
     LAST_LATE,
     MOST_PUT_OFF,
     N_POSITIONS,
+    N_SCARCE,
     N_TAKEN_BACK,
     TAKEN_BACK,
     TICK_START,
@@ -38,6 +39,7 @@ class FloorState:
         self.clock = np.array([-math.inf, span, -math.inf])
         self.heap, self._due = np.empty(0, np.int64), np.empty(0, np.int64)
         self._lacking, self._cut = np.empty(_FIRST_ROOM, np.int32), np.empty(_FIRST_ROOM, np.int32)
+        self._scarce = np.empty(_FIRST_ROOM, np.int32)
         self._put_off = np.empty(2 * MOST_PUT_OFF, np.int64)
         self.counters = np.zeros(2, np.int64)
         self.changes = room_for(_FIRST_ROOM)
@@ -49,12 +51,13 @@ class FloorState:
             self._due = np.empty(len(self.heap), np.int64)
 
     def run(self) -> FloorRunArrays:
-        return FloorRunArrays(self.at, self.clock, self.heap, self._due, self._lacking, self._cut, self._put_off)
+        return FloorRunArrays(self.at, self.clock, self.heap, self._due, self._lacking, self._cut, self._scarce, self._put_off)
 
     def give_room(self, n_changes: int) -> None:
         """Room for so many more changes, and for more subscriptions to look after."""
         self._lacking = _with_room(self._lacking, int(self.at[ticks.N_LACKING]), 1)
         self._cut = _with_room(self._cut, int(self.at[ticks.N_CUT]), 1)
+        self._scarce = _with_room(self._scarce, int(self.at[N_SCARCE]), 1)
         n = int(self.changes.n[0])
         if n + n_changes > len(self.changes.tick):
             grown = room_for(2 * n + n_changes)
@@ -73,6 +76,12 @@ class FloorState:
         """Whose floor rose."""
         taken = np.unique(self._cut[: self.at[ticks.N_CUT]])
         self.at[ticks.N_CUT] = 0
+        return taken
+
+    def take_scarce(self) -> NDArray[np.int32]:
+        """Who has been left with the best k."""
+        taken = self._scarce[: self.at[N_SCARCE]].copy()
+        self.at[N_SCARCE] = 0
         return taken
 
     def tell(self, tick: int, listed: tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.float64]], change: int) -> None:
@@ -112,6 +121,8 @@ class FloorState:
         # Other engines have fewer positions.
         self.at[: len(arrays["at"])], self.clock[:], self.heap = arrays["at"], arrays["clock"], np.array(arrays["heap"])
         self._due = np.empty(len(self.heap), np.int64)
+        # Who is scarce is not kept: they are refilled one by one.
+        self.at[N_SCARCE] = 0
 
 
 def _with_room(array: NDArray[Any], n: int, n_more: int) -> NDArray[Any]:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import nearcast as nc
+from nearcast.engines.ranked.floor_ranking import FloorRanking
 
 N_SUBSCRIPTIONS = 24
 
@@ -83,3 +84,48 @@ def test_room_for_many_changes_is_given_back(monkeypatch: pytest.MonkeyPatch) ->
     ranker.publish_table(_burst(3, 20))
     assert ranker.subscribe_table(_subscriptions()).num_rows > 16
     assert len(ranker._ranking.state.changes.tick) == 4  # type: ignore[union-attr]
+
+
+def test_lists_are_refilled_together_before_they_lack_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    n, k, n_window = 40, 4, 200
+    rng = np.random.default_rng(3)
+
+    def messages(first: int, n_messages: int) -> pa.Table:
+        place = rng.random((2, n_messages))
+        words = pa.array([[0]] * n_messages, pa.list_(pa.int32()))
+        return pa.table({"id": np.arange(first, first + n_messages), "keywords": words, "x": place[0], "y": place[1]})
+
+    place, words = rng.random((2, n)), pa.array([[0]] * n, pa.list_(pa.int32()))
+    columns = {"id": np.arange(n), "keywords": words, "x": place[0], "y": place[1]}
+    subscriptions = pa.table({**columns, "k": np.full(n, k, np.int32), "spatial_weight": np.ones(n)})
+    # So little beyond the best that it does not last.
+    ours, scan = (
+        nc.Ranker(nc.CountWindow(n_window), index, space="plane", max_distance=2.0, buffer_parameters=options)
+        for index, options in (("impact_grid", {"spare": 1.0}), ("ranked_scan", None))
+    )
+    before = messages(0, n_window)
+    for ranker in (ours, scan):
+        ranker.publish_table(before)
+        ranker.subscribe_table(subscriptions)
+    n_alone = 0
+    refill_lacking = FloorRanking._refill_lacking
+
+    def counted(ranking: FloorRanking, found: Any) -> Any:
+        nonlocal n_alone
+        n_alone += 1
+        return refill_lacking(ranking, found)
+
+    monkeypatch.setattr(FloorRanking, "_refill_lacking", counted)
+    for first in range(n_window, 4 * n_window, 2):
+        batch = messages(first, 2)
+        told = [ranker.publish_table(batch).to_pylist() for ranker in (ours, scan)]
+        assert sorted(map(str, told[0])) == sorted(map(str, told[1]))
+        if first == 2 * n_window:
+            # Some of them are scarce now; who goes is not refilled.
+            for ranker in (ours, scan):
+                ranker.unsubscribe(range(0, n, 2))
+        assert ours.top_table().equals(scan.top_table())
+    n_refills = int(ours.stats()["refills"])
+    assert n_refills > 40
+    # Those are left that get scarce and lack messages within the same two.
+    assert n_alone < n_refills / 4
