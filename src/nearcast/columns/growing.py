@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nearcast.columns.lines import lined_empty
+
 # One part in so many is spare: a large array is copied so many times while it grows to twice its size.
 _SPARE = 8
 
@@ -28,7 +30,7 @@ class GrowingArray:
         """Make room for `n` elements in all."""
         if n > len(self.room):
             # New memory rather than resize(): a reader beside us keeps its view of the old one. What is spare is not touched.
-            grown = np.empty(n + n // _SPARE + 16, self.room.dtype)
+            grown = lined_empty(n + n // _SPARE + 16, self.room.dtype)
             grown[: self.n] = self.used
             self.room = grown
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.columns.growing import GrowingArray
+from nearcast.columns.lines import lined_empty
 from nearcast.engines.ranked.buffer_kinds import BufferKind
 from nearcast.engines.ranked.rooms import starts_of_rooms
 from nearcast.indexes.window_base import Best
@@ -150,7 +151,7 @@ class Ends:
     def __init__(self, given: Mapping[str, NDArray[Any]] | None = None) -> None:
         self._head = np.array([NO_CHUNK, 0, 0], np.int64) if given is None else given["head"]
         self._first = GrowingArray(np.int32, None if given is None else given["first"])
-        self._chunk = np.empty(_FIRST_CHUNKS * CHUNK, np.int32) if given is None else given["chunk"]
+        self._chunk = lined_empty(_FIRST_CHUNKS * CHUNK, np.int32) if given is None else given["chunk"]
 
     def grow(self, n_places: int) -> None:
         if n_places > self._first.n:
@@ -161,7 +162,9 @@ class Ends:
         if has_chunks(self._head, self._chunk, MOST_PUT_OFF + 1):
             return
         n_more = max(_FIRST_CHUNKS, len(self._chunk) // CHUNK // 2)
-        self._chunk = np.concatenate([self._chunk, np.empty(n_more * CHUNK, np.int32)])
+        grown = lined_empty(len(self._chunk) + n_more * CHUNK, np.int32)
+        grown[: len(self._chunk)] = self._chunk
+        self._chunk = grown
 
     def layout(self) -> EndArrays:
         return EndArrays(self._head, self._first.used, self._chunk)

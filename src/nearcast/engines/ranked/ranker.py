@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from nearcast.columns.folder import read_folder, write_folder
 from nearcast.columns.identifiers import Identifiers, id_array
+from nearcast.columns.lines import lined_copy
 from nearcast.engines.border import Border
 from nearcast.engines.keyword_kind import KeywordKind
 from nearcast.engines.listing import listed as _listed
@@ -297,7 +298,7 @@ class Ranker:
         if parameters and index is None:
             raise NearcastError(f"{sorted(parameters)} were given without index=..., which alone files subscriptions anew")
         facts, arrays = read_folder(folder, _FOLDER_KIND)
-        arrays = arrays if is_mapped else {name: array.copy() for name, array in arrays.items()}
+        arrays = arrays if is_mapped else {name: lined_copy(array) for name, array in arrays.items()}
         analysis = Analysis.from_dict(facts["analysis"])
         buffer, buffer_parameters = saved_buffer(index, facts["buffer"])
         ranker = cls(

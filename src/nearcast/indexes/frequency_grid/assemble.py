@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from nearcast.columns.lines import lined_empty, lined_zeros
 from nearcast.indexes.frequency_grid import build, levels
 from nearcast.indexes.frequency_grid.late import MOST_CELLS, refill_slots
 from nearcast.indexes.frequency_grid.layout import (
@@ -35,7 +36,6 @@ from nearcast.kernels.layouts import ClauseArrays
 _SLOTS_PER_LIST = 2
 # The first place of a list: 0 means that there is none.
 _FIRST_PLACE = LINE
-_LINE_BYTES = 4 * LINE
 _DEARER = 4.0
 
 
@@ -53,7 +53,7 @@ def no_grid(max_level: int) -> GridArrays:
     return GridArrays(
         np.zeros(2, np.int64),
         free_slots(0),
-        aligned(_FIRST_PLACE + SLACK),
+        lined_empty(_FIRST_PLACE + SLACK, np.int32),
         np.zeros(0, np.int32),
         np.zeros(6),
         np.zeros(1, np.float32),
@@ -69,19 +69,10 @@ def no_late(n_owners: int) -> LateArrays:
     return LateArrays(np.zeros(n_owners, np.uint8), slot, _free_sieve(slot), np.zeros(BLOCK_SIZE, np.int32), head)
 
 
-def aligned(n: int) -> NDArray[np.int32]:
-    """Room for `n` int32 that begins with a cache line; its pages are not touched."""
-    whole = np.empty(n + LINE, np.int32)
-    first = -whole.ctypes.data % _LINE_BYTES // 4
-    return whole[first : first + n]
-
-
 def free_slots(n_keys: int) -> NDArray[np.int64]:
     """A table for `n_keys` that begins with a cache line and is half full then."""
     n_slots = (_SLOTS_PER_LIST * n_keys // LINE_SLOTS + 1) * LINE_SLOTS
-    slot = aligned(4 * n_slots).view(np.int64)
-    slot.fill(0)
-    return slot
+    return lined_zeros(2 * n_slots, np.int64)
 
 
 def living(clauses: ClauseArrays) -> NDArray[np.int32]:
@@ -121,7 +112,7 @@ def assemble(
         # Where each message has every keyword, no copy would be too dear.
         copy_cost *= _DEARER
     door = np.zeros(2 * n_owners, np.int64)
-    run = aligned(_FIRST_PLACE + int(room.sum()) + SLACK)
+    run = lined_empty(_FIRST_PLACE + int(room.sum()) + SLACK, np.int32)
     found = (np.empty(n_lists, np.int64), np.empty(n_lists, np.int64))
     end, n_found = build.fill_lists(
         clauses,
@@ -171,7 +162,7 @@ def with_more_room(late: LateArrays, least_blocks: int) -> LateArrays:
     """The same with room for `least_blocks` more blocks at least, as many keys, and one more clause of many cells."""
     n_blocks, n_keys = int(late.head[N_BLOCKS]), int(late.head[N_KEYS])
     grown = max(least_blocks, n_blocks // 4) + MOST_CELLS
-    block = aligned((n_blocks + grown) * BLOCK_SIZE + SLACK)
+    block = lined_empty((n_blocks + grown) * BLOCK_SIZE + SLACK, np.int32)
     block[n_blocks * BLOCK_SIZE :] = 0
     block[: n_blocks * BLOCK_SIZE] = late.block[: n_blocks * BLOCK_SIZE]
     slot = free_slots(n_keys + grown)

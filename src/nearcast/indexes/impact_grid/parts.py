@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from nearcast.columns.lines import lined_copy, lined_zeros
 from nearcast.columns.subscribers import Subscribers
 from nearcast.indexes.impact_grid.build import (
     BEYOND,
@@ -163,10 +164,10 @@ def build_part(
     n_slots = 16
     while 2 * n_slots < 3 * int(sizes[2]):
         n_slots *= 2
-    slot = np.zeros(2 * n_slots, np.int64)
+    slot = lined_zeros(2 * n_slots, np.int64)
     file_cells(cell, int(sizes[2]), slot)
     entry[int(sizes[0]) : int(sizes[0]) + BEYOND] = 0
-    return PartArrays(bucket[: 2 * int(sizes[1])].copy(), slot, entry[: int(sizes[0]) + BEYOND].copy())
+    return PartArrays(lined_copy(bucket[: 2 * int(sizes[1])]), slot, lined_copy(entry[: int(sizes[0]) + BEYOND]))
 
 
 def no_part() -> PartArrays:

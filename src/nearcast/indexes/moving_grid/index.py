@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore
+from nearcast.columns.lines import lined_zeros
 from nearcast.columns.live_messages import LiveMessages
 from nearcast.columns.messages import MessageBatch
 from nearcast.indexes.base import Matches, Parameters
@@ -30,7 +31,7 @@ from nearcast.indexes.moving_grid.layout import (
 )
 from nearcast.indexes.moving_grid.parameters import MovingGridParameters
 from nearcast.indexes.moving_grid.scratch import Scratch, pairs_of
-from nearcast.indexes.moving_grid.side import Side, bits_of_frequent, due_owners, limits_of, widened, zeros
+from nearcast.indexes.moving_grid.side import Side, bits_of_frequent, due_owners, limits_of, widened
 from nearcast.indexes.moving_grid.sweep import sweep
 from nearcast.kernels.layouts import CANDIDATES, NODES
 
@@ -77,7 +78,7 @@ class MovingGrid(MovingIndex):
         self._frequency = np.zeros(clauses.n_keywords, np.int64)
         count_clauses(layout.keyword_start, layout.keyword, slots, self._frequency, 1)
         self._own_bit = bits_of_frequent(self._frequency)
-        self._record = zeros(RECORD * clauses.n, np.int32)
+        self._record = lined_zeros(RECORD * clauses.n, np.int32)
         clause_kernels.write_records(layout.keyword_start, layout.keyword, self._frequency, self._own_bit, slots, self._record)
         count = np.bincount(self._owners(slots), minlength=1 + clauses.n_keywords)
         self._clauses.clear(count.astype(np.int64))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nearcast.columns.lines import lined_zeros
 from nearcast.indexes.frequency_grid.layout import LINE_SLOTS
 from nearcast.indexes.moving_grid.keys import N_OWN_BITS, N_SHARED_BITS
 from nearcast.indexes.moving_grid.layout import (
@@ -29,7 +30,6 @@ from nearcast.indexes.moving_grid.layout import (
 from nearcast.indexes.moving_grid.lists import fill_slots, has_slots
 
 _NEVER = np.iinfo(np.int64).max
-LINE_BYTES = 64
 _FEWEST_SLOTS = 64
 _FEWEST_BLOCKS = 64
 # Slots for a key, so that they are not full before the table has grown by a half.
@@ -48,7 +48,7 @@ class Side:
         self.lists = self._empty(count)
 
     def _empty(self, count: NDArray[np.int64]) -> SideArrays:
-        door = zeros(2 * len(count), np.int64)
+        door = lined_zeros(2 * len(count), np.int64)
         door[1::2] = levels_for(self._limit, count)
         head = np.zeros(HEAD_FIELDS, np.int64)
         head[N_BLOCKS] = 1
@@ -83,7 +83,7 @@ class Side:
     def widen(self, n_owners: int) -> None:
         """Make doors for more owners."""
         if n_owners > self.n_owners:
-            door = zeros(2 * (n_owners + n_owners // 4), np.int64)
+            door = lined_zeros(2 * (n_owners + n_owners // 4), np.int64)
             door[: len(self.lists.door)] = self.lists.door
             self.lists = self.lists._replace(door=door)
 
@@ -96,13 +96,15 @@ class Side:
         n_keys, n_blocks = int(lists.head[N_KEYS]) + n_more, int(lists.head[N_BLOCKS])
         if not has_slots(lists.slot, lists.head, n_more):
             # Whole cache lines, in which keys are looked for.
-            slot = zeros(2 * LINE_SLOTS * int(_SLOTS_PER_KEY * n_keys / LINE_SLOTS + 1), np.int64)
+            slot = lined_zeros(2 * LINE_SLOTS * int(_SLOTS_PER_KEY * n_keys / LINE_SLOTS + 1), np.int64)
             fill_slots(slot, lists.slot)
             # The order is another one: a round of the sweep begins again.
             lists.head[CURSOR] = 0
             self.lists = lists._replace(slot=slot)
             return
-        pool = zeros((n_blocks + n_blocks // 2 + BLOCKS_OF_ENTRY * (n_more + 1) + _FEWEST_BLOCKS) * BLOCK + SLACK, np.int32)
+        pool = lined_zeros(
+            (n_blocks + n_blocks // 2 + BLOCKS_OF_ENTRY * (n_more + 1) + _FEWEST_BLOCKS) * BLOCK + SLACK, np.int32
+        )
         n_used = n_blocks * BLOCK
         pool[:n_used] = lists.pool[:n_used]
         self.lists = lists._replace(pool=pool)
@@ -117,14 +119,6 @@ class Side:
     @property
     def n_bytes(self) -> int:
         return sum(array.nbytes for array in self.lists)
-
-
-def zeros(n: int, dtype: Any) -> NDArray[Any]:
-    """An array that begins with a cache line, so that blocks and slots do not lie across two."""
-    size = np.dtype(dtype).itemsize
-    raw = np.zeros(n + LINE_BYTES // size, dtype)
-    first = -raw.ctypes.data % LINE_BYTES // size
-    return raw[first : first + n]
 
 
 def limits_of(smallest: int, first_level: int, growth: int) -> NDArray[np.int64]:
@@ -168,6 +162,6 @@ def widened(array: NDArray[Any], n: int) -> NDArray[Any]:
     """Room for what came after the build."""
     if n <= len(array):
         return array
-    wider = zeros(n + n // 4, array.dtype)
+    wider = lined_zeros(n + n // 4, array.dtype)
     wider[: len(array)] = array
     return wider
