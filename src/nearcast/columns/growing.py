@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.columns.lines import lined_empty
+from nearcast.columns.lines import lined_copy, lined_empty
 
 # One part in so many is spare: a large array is copied so many times while it grows to twice its size.
 _SPARE = 8
+# Memory that is more than so many times as large as what is in it is given back.
+_MOST_SPARE = 4
 
 
 class GrowingArray:
@@ -33,6 +35,18 @@ class GrowingArray:
             grown = lined_empty(n + n // _SPARE + 16, self.room.dtype)
             grown[: self.n] = self.used
             self.room = grown
+
+    def drop(self, n: int) -> None:
+        """Forget the first `n` elements; what is in use moves to the front, in memory of its own size if most is spare then."""
+        n_left = self.n - n
+        if _MOST_SPARE * n_left < len(self.room):
+            self.room = lined_copy(self.room[n : self.n])
+        else:
+            # In steps that do not overlap, or NumPy would copy everything aside first.
+            for at in range(0, n_left if n else 0, max(1, n)):
+                end = min(at + n, n_left)
+                self.room[at:end] = self.room[at + n : end + n]
+        self.n = n_left
 
     def extend(self, values: NDArray[Any] | int | float, n: int = 1) -> None:
         """Append an array, or one value `n` times."""

@@ -140,11 +140,12 @@ class MessageWindow:
         if n_over <= max(_LEAST_OVER, self.n - n_over):
             return 0
         n_words = int(self._keyword_start.used[n_over])
-        for name, column in self._columns.items():
-            self._columns[name] = GrowingArray(column.room.dtype, column.used[n_over:].copy())
-        for name, column in self._words.items():
-            self._words[name] = GrowingArray(column.room.dtype, column.used[n_words:].copy())
-        self._keyword_start = GrowingArray(np.int64, self._keyword_start.used[n_over:] - n_words)
+        # As many will come again: their memory stays.
+        for column in (*self._columns.values(), self._keyword_start):
+            column.drop(n_over)
+        for column in self._words.values():
+            column.drop(n_words)
+        self._keyword_start.used[:] -= n_words
         self.base += n_over
         self._forget_ids()
         return n_over

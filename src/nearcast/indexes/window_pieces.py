@@ -101,7 +101,7 @@ class PiecedWindow(WindowIndex):
             n_over = int(self.table[0, STARTS + at]) if len(self.table) else self.columns[next(iter(group))].n
             if 4 * n_over > self.columns[next(iter(group))].n:
                 for name in group:
-                    self.columns[name] = GrowingArray(self.columns[name].room.dtype, self.columns[name].used[n_over:].copy())
+                    self.columns[name].drop(n_over)
                 self.table[:, STARTS + at] -= n_over
 
     def _put_together(self, window: MessageWindow, largest: int) -> None:

@@ -180,7 +180,7 @@ class Ends:
 
     def clear(self, n_places: int) -> None:
         """Places at the beginning of the window are gone; nobody waits there."""
-        self._first = GrowingArray(np.int32, self._first.used[n_places:].copy())
+        self._first.drop(n_places)
 
     @property
     def n_bytes(self) -> int:
