@@ -62,7 +62,18 @@ class World:
 
     def arrive(self, indexes: list[WindowIndex]) -> None:
         """Messages come, and then some end; the oldest, or all but a few stragglers."""
-        n = int(self.rng.integers(60, 120)) if self.is_crowded else int(self.rng.integers(1, 40))
+        self.append(indexes, int(self.rng.integers(60, 120)) if self.is_crowded else int(self.rng.integers(1, 40)))
+        alive = self.window.layout().is_alive
+        if self.rng.random() < 0.7:
+            over = max(0, self.window.n - int(self.rng.integers(20, 150)))
+            alive[:over] &= self.rng.random(over) < (0.05 if self.rng.random() < 0.3 else 0.0)
+        if self.rng.random() < 0.05:
+            alive[:] = 0
+        if self.rng.random() < 0.3:
+            self.window.clear_over()
+
+    def append(self, indexes: list[WindowIndex], n: int) -> None:
+        """So many messages come."""
         first, (x, y) = self.window.n, self.places(n)
         # Some messages have no words.
         start, keyword = self.words(n, 6 if n > 3 else 1, self.n_words, least=0)
@@ -71,15 +82,7 @@ class World:
         self.window.append(ArrivingMessages(ids, time, x, y, start, keyword, n_times), self.weights)
         for index in indexes:
             index.add(self.window, first)
-        alive = self.window.layout().is_alive
-        alive[first:] = 1
-        if self.rng.random() < 0.7:
-            over = max(0, self.window.n - int(self.rng.integers(20, 150)))
-            alive[:over] &= self.rng.random(over) < (0.05 if self.rng.random() < 0.3 else 0.0)
-        if self.rng.random() < 0.05:
-            alive[:] = 0
-        if self.rng.random() < 0.3:
-            self.window.clear_over()
+        self.window.layout().is_alive[first:] = 1
 
     def expected(self, s: int, n: int, limits: SearchLimits) -> Found:
         rows, window = self.subscribers.layout(), self.window.layout()
@@ -157,6 +160,21 @@ def test_many_are_searched_for_as_one_by_one(name: str) -> None:
     together = index.best(world.subscribers, world.window, numbers, wanted)
     assert [found_of(together, s) for s in range(n)] == [found_of(best, 0) for best in alone]
     assert index.work()["scored"] > 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_long_lists_are_searched_from_the_most_promising_part_down(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nearcast.indexes.window_pieces.TAIL", 8)
+    world = World(2)
+    index = create_window_index(name, world.ground)
+    # Two pieces; each word has more than a thousand messages.
+    for n in (2600, 1300):
+        world.append([index], n)
+    asked, wanted = np.arange(N_SUBSCRIBERS, dtype=np.int32), np.full(N_SUBSCRIBERS, 12, np.int32)
+    best = index.best(world.subscribers, world.window, asked, wanted)
+    for s in range(N_SUBSCRIBERS):
+        assert found_of(best, s) == world.expected(s, 12, EVERYTHING)
+    assert index.work()["entries"] < N_SUBSCRIBERS * world.window.n
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.indexes.window_grid.layout import BLOCK, LENGTH, N_WORDS, TIMES_BITS, WORDS, X, Y
+from nearcast.indexes.window_grid.layout import BLOCK, GROUP, LENGTH, N_WORDS, TIMES_BITS, WORDS, X, Y
 from nearcast.indexes.window_pieces import Piece
 from nearcast.kernels.compile import kernel
 from nearcast.kernels.near_bounds import CURVE_BITS, Frame, curve_positions, describe_messages
@@ -35,18 +35,24 @@ def make_piece(window: WindowArrays, first: int, last: int, frame: Frame, count:
     length = np.diff(entry_start)
     n_blocks = np.where(length > BLOCK, -(-length // BLOCK), 0)
     block_start = np.concatenate([[0], np.cumsum(n_blocks)]).astype(np.int32)
+    n_groups = np.where(n_blocks > GROUP, -(-n_blocks // GROUP), 0)
+    group_start = np.concatenate([[0], np.cumsum(n_groups)]).astype(np.int32)
     figures = np.empty(4 * len(entry_message), np.float32)
     box, block_heft = np.empty((int(block_start[-1]), 6), np.float32), np.empty(int(block_start[-1]), np.float32)
     fill_blocks(entry_start, block_start, entry_message, place, heft, figures, box, block_heft)
+    group_box, group_heft = np.empty((int(group_start[-1]), 6), np.float32), np.empty(int(group_start[-1]), np.float32)
+    fill_groups(block_start, group_start, box, block_heft, group_box, group_heft)
     shift = _shift_of(keyword)
     n_coarse = (int(keyword[-1]) >> shift) + 2 if n_lists else 1
     coarse = np.searchsorted(keyword, np.arange(n_coarse, dtype=np.int64) << shift).astype(np.int32)
     record_start, record = np.empty(n, np.int32), np.empty(WORDS * n + end - begin)
     write_records(window, first, order, record_start, record, record.view(np.int64))
-    lists = {"coarse": coarse, "keyword": keyword, "entry_start": entry_start, "block_start": block_start}
+    lists = {"coarse": coarse, "keyword": keyword}
+    borders = {"entry_start": entry_start, "block_start": block_start, "group_start": group_start}
     entries = {"offset": record_start[entry_message], "signature": signature[entry_message].astype(np.int32)}
     blocks = {"figures": figures, "block_heft": block_heft, "box": box.reshape(-1)}
-    return Piece({**lists, **entries, **blocks, "record": record}, (shift, n_coarse))
+    groups = {"group_heft": group_heft, "group_box": group_box.reshape(-1)}
+    return Piece({**lists, **borders, **entries, **blocks, **groups, "record": record}, (shift, n_coarse))
 
 
 def _classes(heft: NDArray[np.float32]) -> NDArray[np.int64]:
@@ -131,3 +137,16 @@ def fill_blocks(entry_start, block_start, entry_message, place, heft, figures, b
                     side = figures[4 * begin + axis * n : 4 * begin + axis * n + n]
                     box[block, axis], box[block, axis + 3] = side.min(), side.max()
                 block_heft[block] = figures[4 * begin + 3 * n : 4 * end].max()
+
+
+@kernel
+def fill_groups(block_start, group_start, box, block_heft, group_box, group_heft):
+    """Write the box and the largest heft of each group."""
+    for of in range(group_start.size - 1):
+        for group in range(group_start[of], group_start[of + 1]):
+            begin = block_start[of] + (group - group_start[of]) * GROUP
+            end = min(begin + GROUP, block_start[of + 1])
+            for axis in range(3):
+                group_box[group, axis] = box[begin:end, axis].min()
+                group_box[group, axis + 3] = box[begin:end, axis + 3].max()
+            group_heft[group] = block_heft[begin:end].max()

@@ -28,11 +28,13 @@ class WindowGrid(PiecedWindow):
     groups: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "coarse": {"coarse": np.int32},
         "lists": {"keyword": np.int32},
-        "borders": {"entry_start": np.int32, "block_start": np.int32},
+        "borders": {"entry_start": np.int32, "block_start": np.int32, "group_start": np.int32},
         "entries": {"offset": np.int32, "signature": np.int32},
         "figures": {"figures": np.float32},
         "blocks": {"block_heft": np.float32},
         "boxes": {"box": np.float32},
+        "groups": {"group_heft": np.float32},
+        "group_boxes": {"group_box": np.float32},
         "records": {"record": np.float64},
     }
     n_figures = 2
@@ -66,8 +68,8 @@ class WindowGrid(PiecedWindow):
         search = self.search_arrays(subscribers, window, limits, found, n_words)
         arrays = {name: column.used for name, column in self.columns.items()}
         grid = GridArrays(self.table, **arrays, as_number=arrays["record"].view(np.int64))
-        # No entry and no block is met twice, not even by equal words.
-        n_parts = len(grid.block_heft) + len(grid.offset)
+        # No entry, block or group is met twice, not even by equal words.
+        n_parts = len(grid.group_heft) + len(grid.block_heft) + len(grid.offset)
         word, rank, n_entries, bit = np.empty((4, n_words), np.int64)
         if n_parts > len(self._bound):
             n_room = n_parts + n_parts // 8

@@ -17,6 +17,8 @@ from nearcast.indexes.window_grid.layout import (
     BORDER_START,
     COARSE_START,
     ENTRY_START,
+    GROUP,
+    GROUP_START,
     LENGTH,
     LIST_START,
     MOST_TIMES,
@@ -63,8 +65,8 @@ class WordArrays(NamedTuple):
     text: np.ndarray  # float64[words + 1], the similarity that words of this rank and above add up to, for a heft of 1
     most: np.ndarray  # float64[words], the largest similarity with these words only
     list_of: np.ndarray  # int64[words, pieces], by position: list of the piece or NO_LIST
-    bound: np.ndarray  # float64[blocks + entries], heap of what is still to be looked at
-    part: np.ndarray  # int64[blocks + entries]: block, piece and rank in one number; or record and rank, below 0
+    bound: np.ndarray  # float64[groups + blocks + entries], heap of what is still to be looked at
+    part: np.ndarray  # int64[the same]: group or block, piece and rank in one number; or record and rank, below 0
     reached: np.ndarray  # float64[BLOCK], the most that each entry of a block can score
 
 
@@ -138,11 +140,11 @@ def list_with(grid, piece, wanted):
 
 @inline_kernel
 def search_lists(grid, frame, search, words, s, own_place, first, n, wanted):
-    """Take blocks and entries from the most promising down, until none can be good enough: blocks are opened, entries scored.
+    """Take groups, blocks and entries from the most promising down, until none can be good enough.
 
-    Returns how many of the best there are.
+    Groups and blocks are opened, entries scored. Returns how many of the best there are.
     """
-    table, entry_start, block_start = grid.table, grid.entry_start, grid.block_start
+    table, entry_start, block_start, group_start = grid.table, grid.entry_start, grid.block_start, grid.group_start
     bound, part, n_pieces, n_words = words.bound, words.part, table.shape[0], search.subscribers.n_words[s]
     window, base, record, as_number = search.window, search.window.head[BASE], grid.record, grid.as_number
     least = least_useful(search, first, n, wanted)
@@ -154,8 +156,12 @@ def search_lists(grid, frame, search, words, s, own_place, first, n, wanted):
             if of == NO_LIST or table[piece, END] <= search.limits.first or table[piece, FIRST] >= search.limits.end:
                 continue
             border, first_entry = table[piece, BORDER_START] + of, table[piece, ENTRY_START]
-            if block_start[border] < block_start[border + 1]:
-                n_parts = push_blocks(grid, frame, search, words, s, own_place, least, n_parts, rank, piece, border)
+            if group_start[border] < group_start[border + 1]:
+                begin, end = group_start[border], group_start[border + 1]
+                n_parts = push_runs(grid, frame, search, words, s, own_place, least, n_parts, rank, piece, begin, end, True)
+            elif block_start[border] < block_start[border + 1]:
+                begin, end = block_start[border], block_start[border + 1]
+                n_parts = push_runs(grid, frame, search, words, s, own_place, least, n_parts, rank, piece, begin, end, False)
             else:
                 begin, end = first_entry + entry_start[border], first_entry + entry_start[border + 1]
                 n_parts = push_entries(grid, frame, search, words, s, own_place, least, n_parts, rank, piece, begin, end)
@@ -164,9 +170,14 @@ def search_lists(grid, frame, search, words, s, own_place, first, n, wanted):
         n_parts = pop_bound(bound, part, n_parts)
         if taken >= 0:
             rank, piece = taken % n_words, taken // n_words % n_pieces
-            block = taken // n_words // n_pieces
+            run, is_group = taken // n_words // n_pieces >> 1, (taken // n_words // n_pieces) & 1
             border, first_entry = table[piece, BORDER_START] + words.list_of[words.word[rank], piece], table[piece, ENTRY_START]
-            begin = first_entry + entry_start[border] + (block - block_start[border]) * BLOCK
+            if is_group:
+                begin = block_start[border] + (run - group_start[border]) * GROUP
+                end = min(begin + GROUP, block_start[border + 1])
+                n_parts = push_runs(grid, frame, search, words, s, own_place, least, n_parts, rank, piece, begin, end, False)
+                continue
+            begin = first_entry + entry_start[border] + (run - block_start[border]) * BLOCK
             end = min(begin + BLOCK, first_entry + entry_start[border + 1])
             n_parts = push_entries(grid, frame, search, words, s, own_place, least, n_parts, rank, piece, begin, end)
             continue
@@ -217,23 +228,25 @@ def score_record(search, record, as_number, at, s, rank, least_rank):
 
 
 @inline_kernel
-def push_blocks(grid, frame, search, words, s, own_place, least, n_parts, rank, piece, border):
-    """Put the blocks of a list that may hold good enough messages among the parts to look at; returns how many these are."""
-    box, block_heft, bound, part = grid.box, grid.block_heft, words.bound, words.part
+def push_runs(grid, frame, search, words, s, own_place, least, n_parts, rank, piece, begin, end, is_group):
+    """Put groups or blocks that may hold good enough messages among the parts to look at; returns how many these are."""
+    box, heft, first = grid.box, grid.block_heft, grid.table[piece, BLOCK_START]
+    if is_group:
+        box, heft, first = grid.group_box, grid.group_heft, grid.table[piece, GROUP_START]
+    bound, part = words.bound, words.part
     x, y, z = own_place
     spatial, text, most = search.subscribers.spatial_weight[s], words.text[rank], words.most[rank]
-    n_pieces, n_words, first_block = grid.table.shape[0], search.subscribers.n_words[s], grid.table[piece, BLOCK_START]
-    begin, end = grid.block_start[border], grid.block_start[border + 1]
+    n_pieces, n_words = grid.table.shape[0], search.subscribers.n_words[s]
     search.counters[N_PARTS] += end - begin
-    for block in range(begin, end):
-        at = first_block + block
+    for run in range(begin, end):
+        at = first + run
         dx = max(0.0, box[6 * at] - x, x - box[6 * at + 3])
         dy = max(0.0, box[6 * at + 1] - y, y - box[6 * at + 4])
         dz = max(0.0, box[6 * at + 2] - z, z - box[6 * at + 5])
         near = nearest_possible(frame, dx * dx + dy * dy + dz * dz)
-        reached = spatial * near + (1.0 - spatial) * min(most, text * block_heft[at]) + ROUNDING
+        reached = spatial * near + (1.0 - spatial) * min(most, text * heft[at]) + ROUNDING
         if reached >= least:
-            n_parts = push_bound(bound, part, n_parts, reached, (block * n_pieces + piece) * n_words + rank)
+            n_parts = push_bound(bound, part, n_parts, reached, ((2 * run + is_group) * n_pieces + piece) * n_words + rank)
     return n_parts
 
 
