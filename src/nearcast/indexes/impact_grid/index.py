@@ -39,7 +39,7 @@ _FIRST_ROOM = 1 << 14
 class ImpactParameters(Parameters):
     """`cell_cost`: what it costs to be in a cell, in looks per message; `fresh`: most subscriptions that are in no list."""
 
-    cell_cost: float = 3e-4
+    cell_cost: float = 2e-3
     fresh: int = 64
 
     def __post_init__(self) -> None:
