@@ -291,6 +291,22 @@ def test_copies_are_bounded() -> None:
     assert copies[1] < copies[2] <= 6.6
 
 
+def test_a_grid_that_would_copy_too_much_is_made_coarser() -> None:
+    n, sides = 1000, []
+    low = np.random.default_rng(3).random((2, n))
+    start, keyword = np.arange(n + 1, dtype=np.int64), np.zeros(n, np.int32)
+    for width in (0.0, 0.05, 0.1):
+        clauses, index = ClauseStore(), make(leaf_size=10, fanout=100, max_copies=1.5)
+        clauses.add(ClauseBatch(np.arange(n, dtype=np.int32), start, keyword, low[0], low[1], low[0] + width, low[1] + width))
+        index.build(clauses)
+        root = read_node(index._tree, ROOT)
+        assert root.kind > KEYWORD
+        assert float(index.stats()["copies"]) <= 1.65
+        sides.append((root.size // ROWS, root.size % ROWS))
+    assert sides[0] == (10, 10)
+    assert sides[0] > sides[1] > sides[2] >= (2, 2)
+
+
 def test_a_keyword_that_comes_later_is_ranked_among_the_rare() -> None:
     for order, place in (("rare_first", -1), ("frequent_first", 3)):
         clauses, index = ClauseStore(), make(keyword_order=order)

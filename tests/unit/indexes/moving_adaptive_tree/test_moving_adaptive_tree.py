@@ -167,3 +167,30 @@ def test_room_that_lists_left_behind_is_used_again(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("nearcast.indexes.moving_adaptive_tree.listed_tree.ListedTree._pack_lists", lambda self: None)
     # An entry has 20 bytes, and a list leaves four times its size behind.
     assert packed + 2000 * 20 < most_bytes()
+
+
+def test_a_crowd_that_draws_together_is_still_divided_by_space() -> None:
+    # A grid as fine as before would copy too many of them. By keyword, messages would stand at a node for each of their words.
+    rng = np.random.default_rng(11)
+    places, words = rng.random((1000, 2)), [f"w{i}" for i in range(200)]
+
+    def box(id: int, scale: float) -> nc.Box:
+        x, y = (scale * places[id]).tolist()
+        return nc.Box(x, y, x + 0.02, y + 0.02)
+
+    def some_words(n: int) -> list[str]:
+        return [words[i] for i in rng.choice(len(words), n, replace=False)]
+
+    matcher = nc.MovingMatcher("moving_adaptive_tree", "plane", leaf_size=10, fanout=100)
+    oracle = nc.MovingMatcher("moving_scan", "plane")
+    subscriptions = [nc.Subscription(id, some_words(2), box(id, 1.0)) for id in range(1000)]
+    messages = [nc.Message(id, some_words(9), tuple(rng.random(2).tolist())) for id in range(300)]
+    for both in (matcher, oracle):
+        both.subscribe(subscriptions)
+        both.publish(messages)
+    copies = []
+    for scale in (1.0, 0.9, 0.8, 0.7, 0.6, 0.5):
+        moves: dict[int | str, Any] = {id: box(id, scale) for id in range(1000)}
+        assert set(matcher.move(moves)) == set(oracle.move(moves))
+        copies.append(int(matcher.stats()["message_copies"]))
+    assert max(copies) < 2 * copies[0]

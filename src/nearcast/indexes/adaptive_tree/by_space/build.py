@@ -107,7 +107,11 @@ def plan_strips(work, density, n, axis, region_at, n_wanted, bounds_at, grid_at)
 
 @kernel
 def plan_grid(work, density, start, stop, region_at, fanout, most_copies):
-    """Choose a grid; returns the expected cost (infinite if it would not divide, or copy too much), columns and rows."""
+    """Choose a grid; returns the expected cost (infinite if none divides without copying too much), columns and rows.
+
+    The closer clauses lie, the narrower are the strips against their boxes, and the more copies a fine grid makes. A coarser
+    grid is tried then: to refuse it would leave only the keywords, however much dearer they are.
+    """
     sample = work.sample
     n, n_covering = take_sample(work, start, stop, region_at)
     if n == 0:
@@ -115,21 +119,43 @@ def plan_grid(work, density, start, stop, region_at, fanout, most_copies):
     for side in range(4):
         # Each side by itself: bounds are chosen by how many begin and how many end before them.
         sort_side(sample, side * SAMPLE, side * SAMPLE + n)
-    half = work.grid.size // 2
-    width = work.bounds.size // 3
+    n_sampled = n + n_covering
+    allowed = most_copies * n_sampled - n_covering
     side = 1
     while (side + 1) * (side + 1) <= fanout:
         side += 1
+    while side > 1:
+        n_columns, n_rows = plan_sides(work, density, n, region_at, side, fanout)
+        if n_columns * n_rows == 1:
+            break
+        cost, n_copies, most = weigh_cells(work, density, start, stop, region_at, n_columns, n_rows)
+        if n_copies <= allowed:
+            if most >= n_sampled:
+                break
+            return (cost + n_covering) * (stop - start) / n_sampled, n_columns, n_rows
+        side = min(side - 1, coarser_side(side, n_copies / n, allowed / n))
+        fanout = side * side
+    return np.inf, 0, 0
+
+
+@inline_kernel
+def coarser_side(side, copies, allowed):
+    """How many strips on each axis to try where `side` make too many copies: these grow with the bounds between strips."""
+    if allowed <= 1.0:
+        return 1
+    return 1 + int((side - 1) * (np.sqrt(allowed) - 1.0) / (np.sqrt(copies) - 1.0))
+
+
+@kernel
+def plan_sides(work, density, n, region_at, side, fanout):
+    """Divide both axes, `side` strips each where that is possible; returns columns and rows. The inner bounds go to `grid`."""
+    half = work.grid.size // 2
+    width = work.bounds.size // 3
     n_columns = plan_strips(work, density, n, 0, region_at, side, width, 0)
     n_rows = plan_strips(work, density, n, 1, region_at, fanout // n_columns, 2 * width, half)
     if n_rows < side and n_columns == side:
         n_columns = plan_strips(work, density, n, 0, region_at, fanout // n_rows, width, 0)
-    if n_columns * n_rows == 1:
-        return np.inf, 0, 0
-    cost, n_copies, most = weigh_cells(work, density, start, stop, region_at, n_columns, n_rows)
-    if most >= n + n_covering or n_copies + n_covering > most_copies * (n + n_covering):
-        return np.inf, 0, 0
-    return (cost + n_covering) * (stop - start) / (n + n_covering), n_columns, n_rows
+    return n_columns, n_rows
 
 
 @inline_kernel
