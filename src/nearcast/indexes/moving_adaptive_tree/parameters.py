@@ -16,7 +16,8 @@ class MovingAdaptiveTreeParameters(AdaptiveTreeParameters):
     """Those of `adaptive_tree`, where the messages are, and what it costs that clauses move.
 
     `message_lists`: in the "tree" itself, or in a "keyword_grid" or "space_grid" beside it. `max_message_copies`: at how many
-    nodes of the tree a message may stand. Fewer copies of clauses than where they stay: each must be moved.
+    nodes of the tree a message may stand. Fewer copies of clauses than where they stay: each must be moved. And a larger
+    `drift_limit`: who travels drifts all the time, and what is built anew hands its messages down again.
 
     `costs`: nodes are divided as the cost of "matching" says, or that of "moving" too: what updates and reconstructions cost
     while clauses move (`update_weight`, `rebuild_weight`: against a verification; `most_steps`: how far to look ahead). In a
@@ -25,6 +26,7 @@ class MovingAdaptiveTreeParameters(AdaptiveTreeParameters):
     """
 
     max_copies: float = 1.5
+    drift_limit: float = 0.02
     message_lists: str = "tree"
     max_message_copies: int = 32
     costs: str = "matching"
