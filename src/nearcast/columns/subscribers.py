@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from nearcast.columns.clauses import take_lists
 from nearcast.columns.growing import GrowingArray
-from nearcast.kernels.ranked_layouts import LENGTH, N_WORDS, RECORD, WEIGHT, SubscriberArrays, X, Y
+from nearcast.kernels.ranked_layouts import FLOOR, LENGTH, N_WORDS, RECORD, WEIGHT, SubscriberArrays, X, Y
 from nearcast.kernels.subscribers import note_words, weigh_subscribers
 
 _BY_NUMBER = {"k": np.int32, "first": np.int64, "is_alive": np.uint8}
@@ -77,6 +77,15 @@ class Subscribers:
             keyword=self._keyword.used,
             weight_of=self._weights,
         )
+
+    @property
+    def floor(self) -> NDArray[np.float64]:
+        """The score below which a message is of no use, by number, for indexes that find ahead: they write it."""
+        return self._record.used[FLOOR::RECORD]
+
+    def forget_words(self, number: NDArray[np.int32]) -> None:
+        """Let no message have a word in common with these, who go: an index may have them listed still."""
+        self.layout().n_words[number] = 0
 
     def alive(self) -> NDArray[np.int32]:
         """The numbers of all living subscriptions."""

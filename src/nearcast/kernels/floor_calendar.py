@@ -24,6 +24,7 @@ from nearcast.kernels.floor_layouts import (
     held_of,
     key_in,
     lower_half,
+    lows_at,
     room_of,
 )
 from nearcast.kernels.floor_lists import is_over
@@ -89,23 +90,23 @@ def let_wait(head, first, chunk, row, base, put_off, n):
 
 
 @inline_kernel
-def oldest_shown(row, pool, time, is_alive, base, s, oldest, is_in_order):
+def oldest_shown(row, pool, keys, time, is_alive, base, s, oldest, is_in_order):
     """The oldest of the best k messages of a subscription, NOWHERE without any.
 
     Of those that have the same key as the last of them it may be one that is not among them; then it is waited at in vain.
     """
     start, room = row[s * ROW + START], room_of(row[s * ROW + ROOMS])
     size = held_of(row[s * ROW + SIZE], room)
-    border = max(0, key_in(row[s * ROW + LAST]))
+    border, lows = max(0, key_in(row[s * ROW + LAST])), lows_at(start, room)
     if is_in_order:
         ahead, low = NOTHING_ABOVE, lower_half(oldest)
-        for i in range(start, start + size, LANES):
-            ahead = min(ahead, least_ahead(pool, i, i + room, min(LANES, start + size - i), low, border))
+        for i in range(0, size, LANES):
+            ahead = min(ahead, least_ahead(keys, 2 * start + i, pool, lows + i, min(LANES, size - i), low, border))
         return oldest + ahead if ahead < NOTHING_ABOVE else NOWHERE
     chosen = NOWHERE
-    for at in range(start, start + size):
-        number = full_number(pool[at + room], base)
-        if pool[at] < border or is_over(is_alive, base, number, oldest, False):
+    for at in range(size):
+        number = full_number(pool[lows + at], base)
+        if keys[2 * start + at] < border or is_over(is_alive, base, number, oldest, False):
             continue
         if chosen == NOWHERE or not is_newer(time, base, number, chosen):
             chosen = number
@@ -115,12 +116,13 @@ def oldest_shown(row, pool, time, is_alive, base, s, oldest, is_in_order):
 @kernel
 def wait_for_oldest(ends, buffers, window, asked, first, oldest, is_in_order):
     """Let these subscriptions wait at the oldest of their best messages, from position `first` on; returns where it stopped."""
-    row, pool, time, is_alive, base = buffers.row, buffers.pool, window.time, window.is_alive, window.head[BASE]
+    row, pool, keys = buffers.row, buffers.pool, buffers.key
+    time, is_alive, base = window.time, window.is_alive, window.head[BASE]
     head, first_chunk, chunk = ends
     for i in range(first, asked.size):
         if not has_chunks(head, chunk, 1):
             return i
-        number = oldest_shown(row, pool, time, is_alive, base, asked[i], oldest, is_in_order)
+        number = oldest_shown(row, pool, keys, time, is_alive, base, asked[i], oldest, is_in_order)
         if number == NOWHERE:
             row[asked[i] * ROW + WAITS_AT] = NOWHERE
         elif row[asked[i] * ROW + WAITS_AT] != number:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -13,47 +14,75 @@ from nearcast.kernels.ranked_layouts import SubscriberArrays
 class FloorArrays(NamedTuple):
     """The messages of every subscription that rank before its guard, or are the guard, some of them over, as they came.
 
-    A list is a run of the pool: first the keys of its scores (`key_of`), then, behind all the room there is for these, the
-    messages. Those are known by the lower half of their sequence numbers, which is enough to tell them apart as long as a
-    window has fewer than 2^31.
+    A list is a run of the pool, in whole lines of memory: first the keys of its scores (`key_of`), 16 bits each, then, behind
+    all the room there is for these (`lows_at`), the messages. Those are known by the lower half of their sequence numbers,
+    which is enough to tell them apart as long as a window has fewer than 2^31.
     """
 
     row: np.ndarray  # int64[subscriptions · ROW], see below
     real: np.ndarray  # float64[], the same memory
     pool: np.ndarray  # int32[]
+    key: np.ndarray  # uint16[], the same memory
 
 
 # A row: where its run begins in the pool; score and number of the guard (NO_GUARD: every message with a word in common is
-# held); at which message it waits; how many messages were put in (`held_of`, `next_of`); k with the room for messages; where
-# it was last told of; and the last of its best k (`pack_last`), NO_LAST while it has fewer.
+# held); at which message it waits; how many messages were put in (`held_of`, `next_of`); k with the room for messages and the
+# base of its keys (`pack_rooms`); where it was last told of; the last of its best k (`pack_last`), NO_LAST while it has fewer.
 ROW = 8
 START, FLOOR, GUARD_NUMBER, WAITS_AT, SIZE, ROOMS, TOLD, LAST = range(8)
 NO_GUARD = NOWHERE = NEVER = NO_LAST = -1
 _HALF = 32
 LOWER_HALF = (1 << 32) - 1
-# The largest key is that of a score of 1, and a little more, which is what rounding makes of it.
-_KEYS = float((1 << 31) - 128)
+# The largest key is that of a score of 1, and of a little more, which is what rounding makes of it.
+_MOST_KEY = (1 << 16) - 1
+# Bits of k and of the room of a list; the base of its keys is above both, in so many steps.
+_ROOM_BITS, _BASES = 24, 1 << 15
+_ROOMS = (1 << _ROOM_BITS) - 1
+_PER_LINE = 16
 
 
 @inline_kernel
-def key_of(score):
-    """A score as a whole number: who has the larger key has the larger score. Of equal keys nothing follows."""
-    return int(score * _KEYS)
-
-
-@inline_kernel
-def pack_rooms(k, room):
-    return k << _HALF | room
+def pack_rooms(k, room, base):
+    """`base`: see `base_below`."""
+    return base << 2 * _ROOM_BITS | k << _ROOM_BITS | room
 
 
 @inline_kernel
 def k_of(rooms):
-    return rooms >> _HALF
+    return (rooms >> _ROOM_BITS) & _ROOMS
 
 
 @inline_kernel
 def room_of(rooms):
-    return rooms & LOWER_HALF
+    return rooms & _ROOMS
+
+
+@inline_kernel
+def base_below(floor):
+    """Where the keys of a list begin that holds no score below `floor`."""
+    return min(int(floor * _BASES), _BASES - 1)
+
+
+@inline_kernel
+def key_of(score, rooms):
+    """A score as a whole number: who has the larger key has the larger score. Of equal keys nothing follows.
+
+    The steps are finest at the base, by which most of the messages of a list are.
+    """
+    base = (rooms >> 2 * _ROOM_BITS) / _BASES
+    return min(int(math.sqrt(max(0.0, score - base) / (1.0 - base)) * _MOST_KEY), _MOST_KEY)
+
+
+@inline_kernel
+def lows_at(start, room):
+    """Where the messages of a list begin in the pool."""
+    return start + (room + 1) // 2
+
+
+@inline_kernel
+def size_of_list(room):
+    """How much of the pool a list takes."""
+    return (lows_at(0, room) + room + _PER_LINE - 1) // _PER_LINE * _PER_LINE
 
 
 @inline_kernel
@@ -149,6 +178,7 @@ class JudgeArrays(NamedTuple):
     ground: tuple[bool, float]
     subscribers: SubscriberArrays
     common: np.ndarray  # float64[words]
-    marked: np.ndarray  # int32[2 · most room], see `mark_over`
+    marked_key: np.ndarray  # uint16[most room + LANES], see `mark_over`
+    marked_low: np.ndarray  # int32[most room]
     order: np.ndarray  # int64[most room], positions in a list
     score: np.ndarray  # float64[most room], by position

@@ -17,6 +17,7 @@ from nearcast.kernels.floor_layouts import (
     k_of,
     kept_of,
     low_in,
+    lows_at,
     pack_last,
     room_of,
 )
@@ -32,7 +33,7 @@ NOBODY, NOT_SHOWN = -1, -2
 @inline_kernel
 def number_at(buffers, base, s, position):
     row = buffers.row
-    return full_number(buffers.pool[row[s * ROW + START] + room_of(row[s * ROW + ROOMS]) + position], base)
+    return full_number(buffers.pool[lows_at(row[s * ROW + START], room_of(row[s * ROW + ROOMS])) + position], base)
 
 
 @kernel
@@ -48,9 +49,9 @@ def exact_score(buffers, window, judge, s, position):
 @kernel
 def ranks_first(buffers, window, judge, s, a, b):
     """Whether the message at position `a` of a list ranks before the one at `b`."""
-    start, base = buffers.row[s * ROW + START], window.head[BASE]
-    if buffers.pool[start + a] != buffers.pool[start + b]:
-        return buffers.pool[start + a] > buffers.pool[start + b]
+    key_at, base = 2 * buffers.row[s * ROW + START], window.head[BASE]
+    if buffers.key[key_at + a] != buffers.key[key_at + b]:
+        return buffers.key[key_at + a] > buffers.key[key_at + b]
     score_a, score_b = exact_score(buffers, window, judge, s, a), exact_score(buffers, window, judge, s, b)
     if score_a != score_b:
         return score_a > score_b
@@ -73,7 +74,7 @@ def order_living(buffers, window, judge, s, oldest, is_in_order):
     """Write the positions of the living messages of a list, best first; returns how many there are."""
     order, base, is_alive = judge.order, window.head[BASE], window.is_alive
     size = held_of(buffers.row[s * ROW + SIZE], room_of(buffers.row[s * ROW + ROOMS]))
-    pool, start = buffers.pool, buffers.row[s * ROW + START]
+    keys, key_at = buffers.key, 2 * buffers.row[s * ROW + START]
     start_scoring(judge, size)
     n = 0
     for position in range(size):
@@ -83,7 +84,7 @@ def order_living(buffers, window, judge, s, oldest, is_in_order):
         while low < high:
             middle = (low + high) // 2
             # Most keys tell; a call costs more than to look at them.
-            key, other = pool[start + position], pool[start + order[middle]]
+            key, other = keys[key_at + position], keys[key_at + order[middle]]
             if other > key or (other == key and ranks_first(buffers, window, judge, s, order[middle], position)):
                 low = middle + 1
             else:
@@ -95,12 +96,12 @@ def order_living(buffers, window, judge, s, oldest, is_in_order):
 
 
 @inline_kernel
-def set_last(row, pool, s, order, n):
+def set_last(row, pool, keys, s, order, n):
     """Take note of the last of the best k, of `n` in order."""
-    k, at = k_of(row[s * ROW + ROOMS]), row[s * ROW + START]
-    last = NO_LAST
+    k, start, last = k_of(row[s * ROW + ROOMS]), row[s * ROW + START], NO_LAST
     if n >= k:
-        last = pack_last(pool[at + order[k - 1]], pool[at + room_of(row[s * ROW + ROOMS]) + order[k - 1]])
+        low = pool[lows_at(start, room_of(row[s * ROW + ROOMS])) + order[k - 1]]
+        last = pack_last(keys[2 * start + order[k - 1]], low)
     row[s * ROW + LAST] = last
 
 
@@ -108,13 +109,13 @@ def set_last(row, pool, s, order, n):
 def enter_exactly(buffers, window, judge, s, oldest, is_in_order):
     """Whom the message put in last pushes out of the best k: its number, NOBODY, or NOT_SHOWN if it is not among them."""
     row, order, base = buffers.row, judge.order, window.head[BASE]
-    clear_over(buffers, judge.marked, base, window.is_alive, s, oldest, is_in_order)
+    clear_over(buffers, judge, base, window.is_alive, s, oldest, is_in_order)
     n = order_living(buffers, window, judge, s, oldest, is_in_order)
     k, new = k_of(row[s * ROW + ROOMS]), row[s * ROW + SIZE] - 1
     for rank in range(k, n):
         if order[rank] == new:
             return NOT_SHOWN
-    set_last(row, buffers.pool, s, order, n)
+    set_last(row, buffers.pool, buffers.key, s, order, n)
     return number_at(buffers, base, s, order[k]) if n > k else NOBODY
 
 
@@ -122,9 +123,9 @@ def enter_exactly(buffers, window, judge, s, oldest, is_in_order):
 def find_last(buffers, s):
     """The position of the last of the best k; there is one."""
     row, pool = buffers.row, buffers.pool
-    low, start = low_in(row[s * ROW + LAST]), row[s * ROW + START] + room_of(row[s * ROW + ROOMS])
+    low, lows = low_in(row[s * ROW + LAST]), lows_at(row[s * ROW + START], room_of(row[s * ROW + ROOMS]))
     position = 0
-    while pool[start + position] != low:
+    while pool[lows + position] != low:
         position += 1
     return position
 
@@ -132,9 +133,10 @@ def find_last(buffers, s):
 @kernel
 def make_room(buffers, window, judge, s, oldest, is_in_order):
     """Clear a full list of what is over, or keep its best, of which the last is the guard from now on; True if it was cut."""
-    row, pool, order, base = buffers.row, buffers.pool, judge.order, window.head[BASE]
+    row, pool, keys, order, base = buffers.row, buffers.pool, buffers.key, judge.order, window.head[BASE]
     room, start = room_of(row[s * ROW + ROOMS]), row[s * ROW + START]
-    clear_over(buffers, judge.marked, base, window.is_alive, s, oldest, is_in_order)
+    lows = lows_at(start, room)
+    clear_over(buffers, judge, base, window.is_alive, s, oldest, is_in_order)
     if row[s * ROW + SIZE] < room:
         return False
     order_living(buffers, window, judge, s, oldest, is_in_order)
@@ -145,7 +147,7 @@ def make_room(buffers, window, judge, s, oldest, is_in_order):
     # They stay in the order they came in.
     order[:n_kept].sort()
     for i in range(n_kept):
-        pool[start + i], pool[start + room + i] = pool[start + order[i]], pool[start + room + order[i]]
+        keys[2 * start + i], pool[lows + i] = keys[2 * start + order[i]], pool[lows + order[i]]
     row[s * ROW + SIZE] = n_kept
     return True
 

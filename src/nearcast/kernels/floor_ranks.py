@@ -18,6 +18,7 @@ from nearcast.kernels.floor_layouts import (
     key_in,
     low_in,
     lower_half,
+    lows_at,
     pack_last,
     room_of,
 )
@@ -54,18 +55,18 @@ def tell(n, tick_of, subscriber_of, number_of, change_of, score_of, tick, s, num
 
 
 @inline_kernel
-def only_one(values, key_at, low_at, size, oldest, key):
+def only_one(keys, key_at, lows, low_at, size, oldest, key):
     """The position of the only living message with a key; NONE without one, SEVERAL if there are more."""
     found = NONE
     for i in range(0, size, LANES):
-        lanes = living_lanes(values, key_at + i, low_at + i, min(LANES, size - i), oldest, key)
+        lanes = living_lanes(keys, key_at + i, lows, low_at + i, min(LANES, size - i), oldest, key)
         if lanes != 0:
             found = i + lowest_lane(lanes) if found == NONE and lanes & (lanes - 1) == 0 else SEVERAL
     return found
 
 
 @inline_kernel
-def enter(row, pool, is_alive, base, marked, s, key, oldest, is_in_order):
+def enter(row, pool, keys, is_alive, base, marked_key, marked_low, s, key, oldest, is_in_order):
     """As `enter_exactly` for a message with at least the key of the last of the best k, or UNKNOWN."""
     start, room = row[s * ROW + START], room_of(row[s * ROW + ROOMS])
     size = held_of(row[s * ROW + SIZE], room)
@@ -75,59 +76,61 @@ def enter(row, pool, is_alive, base, marked, s, key, oldest, is_in_order):
         return NOBODY
     if last == NO_LAST or key == border:
         return UNKNOWN
-    values, key_at, low_at = pool, start, start + room
+    lows, key_at, low_at = pool, 2 * start, lows_at(start, room)
+    own = low_at
     if not is_in_order:
-        mark_over(pool, start, room, size, is_alive, base, oldest, marked)
-        values, key_at, low_at = marked, 0, marked.size // 2
+        mark_over(pool, keys, start, room, size, is_alive, base, oldest, marked_key, marked_low)
+        keys, lows, key_at, low_at = marked_key, marked_low, 0, 0
     least = key
     for i in range(0, size, LANES):
-        least = min(least, least_above(values, key_at + i, low_at + i, min(LANES, size - i), low, border))
-    new_last = only_one(values, key_at, low_at, size, low, least)
-    if new_last == SEVERAL or only_one(values, key_at, low_at, size, low, border) == SEVERAL:
+        least = min(least, least_above(keys, key_at + i, lows, low_at + i, min(LANES, size - i), low, border))
+    new_last = only_one(keys, key_at, lows, low_at, size, low, least)
+    if new_last == SEVERAL or only_one(keys, key_at, lows, low_at, size, low, border) == SEVERAL:
         return UNKNOWN
-    row[s * ROW + LAST] = pack_last(least, pool[start + room + new_last])
+    row[s * ROW + LAST] = pack_last(least, pool[own + new_last])
     return full_number(low_in(last), base)
 
 
 @inline_kernel
 def drop_by_keys(
-    row, pool, base, n_told, tick_of, subscriber_of, number_of, change_of, score_of, s, tick, oldest_before, oldest
+    row, pool, keys, base, n_told, tick_of, subscriber_of, number_of, change_of, score_of, s, tick, oldest_before, oldest
 ):
     """As `drop_exactly` where keys tell; else False, and nothing is told. All messages came in order."""
     start, room = row[s * ROW + START], room_of(row[s * ROW + ROOMS])
     size = held_of(row[s * ROW + SIZE], room)
     last, low, before = row[s * ROW + LAST], lower_half(oldest), lower_half(oldest_before)
+    key_at, low_at = 2 * start, lows_at(start, room)
     border, first_told = key_in(last), n_told[0]
     is_last_gone, is_told = False, True
     for i in range(0, size, LANES):
         n = min(LANES, size - i)
-        lanes = high_lanes(pool, start + i, start + room + i, n, before, border)
-        lanes &= ~high_lanes(pool, start + i, start + room + i, n, low, border)
+        lanes = high_lanes(keys, key_at + i, pool, low_at + i, n, before, border)
+        lanes &= ~high_lanes(keys, key_at + i, pool, low_at + i, n, low, border)
         while lanes != 0:
             ended = i + lowest_lane(lanes)
             lanes &= lanes - 1
-            number = full_number(pool[start + room + ended], base)
+            number = full_number(pool[low_at + ended], base)
             tell(n_told, tick_of, subscriber_of, number_of, change_of, score_of, tick, s, number, LEAVES, NOT_TOLD)
-            if pool[start + ended] == border:
+            if keys[key_at + ended] == border:
                 is_last_gone = True
-                is_told = is_told and pool[start + room + ended] == low_in(last)
+                is_told = is_told and pool[low_at + ended] == low_in(last)
     n_ended = n_told[0] - first_told
     if last == NO_LAST or n_ended == 0:
         return True
-    others = only_one(pool, start, start + room, size, low, border)
+    others = only_one(keys, key_at, pool, low_at, size, low, border)
     is_told = is_told and others != SEVERAL and not (is_last_gone and others != NONE)
     while is_told and n_ended > 0:
-        most = most_behind(pool, start, room, size, low, border)
+        most = most_behind(keys, key_at, pool, low_at, size, low, border)
         if most == NOTHING_BELOW:
             last = NO_LAST
             break
-        new = only_one(pool, start, start + room, size, low, most)
+        new = only_one(keys, key_at, pool, low_at, size, low, most)
         if new == SEVERAL:
             is_told = False
             break
-        number = full_number(pool[start + room + new], base)
+        number = full_number(pool[low_at + new], base)
         tell(n_told, tick_of, subscriber_of, number_of, change_of, score_of, tick, s, number, ENTERS, NOT_TOLD)
-        border, last = most, pack_last(most, pool[start + room + new])
+        border, last = most, pack_last(most, pool[low_at + new])
         n_ended -= 1
     if is_told:
         row[s * ROW + LAST] = last
@@ -137,30 +140,30 @@ def drop_by_keys(
 
 
 @inline_kernel
-def has_no_more(row, pool, s, low):
+def has_no_more(row, pool, keys, s, low):
     """Whether nothing that lives ranks behind the best k, as far as keys tell."""
     start, room = row[s * ROW + START], room_of(row[s * ROW + ROOMS])
     size, border = held_of(row[s * ROW + SIZE], room), key_in(row[s * ROW + LAST])
-    return most_behind(pool, start, room, size, low, border) == NOTHING_BELOW
+    return most_behind(keys, 2 * start, pool, lows_at(start, room), size, low, border) == NOTHING_BELOW
 
 
 @inline_kernel
-def most_behind(pool, start, room, size, low, border):
+def most_behind(keys, key_at, lows, low_at, size, low, border):
     """The largest key of a list below a border of those that live, or NOTHING_BELOW."""
     most = NOTHING_BELOW
-    for i in range(start, start + size, LANES):
-        most = max(most, most_below(pool, i, i + room, min(LANES, start + size - i), low, border))
+    for i in range(0, size, LANES):
+        most = max(most, most_below(keys, key_at + i, lows, low_at + i, min(LANES, size - i), low, border))
     return most
 
 
 @kernel
 def find_scarce(buffers, numbers, oldest, is_scarce):
     """Write which subscriptions have their best k messages, no more, and a guard: there are others, which they do not hold."""
-    row, pool = buffers.row, buffers.pool
+    row, pool, keys = buffers.row, buffers.pool, buffers.key
     for i in range(numbers.size):
         s = int(numbers[i])
         has_all = row[s * ROW + LAST] == NO_LAST or row[s * ROW + GUARD_NUMBER] == NO_GUARD
-        is_scarce[i] = not has_all and has_no_more(row, pool, s, lower_half(oldest))
+        is_scarce[i] = not has_all and has_no_more(row, pool, keys, s, lower_half(oldest))
 
 
 @kernel
@@ -180,11 +183,11 @@ def drop_exactly(buffers, window, judge, changes, s, tick, oldest_before, oldest
         if last == NOBODY or position == last or ranks_first(buffers, window, judge, s, position, last):
             tell(n_told, tick_of, subscriber_of, number_of, change_of, score_of, tick, s, number, LEAVES, NOT_TOLD)
             n_ended += 1
-    clear_over(buffers, judge.marked, base, window.is_alive, s, oldest, is_in_order)
+    clear_over(buffers, judge, base, window.is_alive, s, oldest, is_in_order)
     n = order_living(buffers, window, judge, s, oldest, is_in_order)
     # Before, all places were taken, or all messages had one.
     first_new = n if last == NOBODY else k - n_ended
     for rank in range(first_new, min(k, n)):
         number = number_at(buffers, base, s, judge.order[rank])
         tell(n_told, tick_of, subscriber_of, number_of, change_of, score_of, tick, s, number, ENTERS, NOT_TOLD)
-    set_last(row, buffers.pool, s, judge.order, n)
+    set_last(row, buffers.pool, buffers.key, s, judge.order, n)

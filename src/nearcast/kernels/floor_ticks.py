@@ -42,6 +42,7 @@ from nearcast.kernels.floor_layouts import (
     key_in,
     key_of,
     lower_half,
+    lows_at,
     next_of,
     room_of,
 )
@@ -123,11 +124,12 @@ def finish_tick(found, buffers, window, judge, ends, run, changes, is_timed, n_c
 def admit_found(found, buffers, window, judge, ends, run, changes, is_timed):
     """Offer the message that has arrived to those it was found for; False if room is lacking."""
     at, base = run.at, window.head[BASE]
-    row, pool = buffers.row, buffers.pool
+    row, pool, keys = buffers.row, buffers.pool, buffers.key
     first, _, start, subscriber, score = lent(found)
     # Read out of their tuples once: users of an array are counted whenever that is done.
     n_told, tick_of, subscriber_of, number_of, change_of, score_of = changes
-    cut, real, time, is_alive, marked = run.cut, buffers.real, window.time, window.is_alive, judge.marked
+    cut, real, time, is_alive = run.cut, buffers.real, window.time, window.is_alive
+    marked_key, marked_low = judge.marked_key, judge.marked_low
     head, first_chunk, chunk = ends
     place = at[PLACE] - 1
     if is_timed and time[place] <= run.clock[NOW] - run.clock[SPAN]:
@@ -157,11 +159,11 @@ def admit_found(found, buffers, window, judge, ends, run, changes, is_timed):
                 at[N_CUT] += 1
             if not is_above_guard(row, real, time, base, s * ROW, score[i], number):
                 continue
-        key = key_of(score[i])
-        put_in(row, pool, s, number, key)
+        key = key_of(score[i], row[s * ROW + ROOMS])
+        put_in(row, pool, keys, s, number, key)
         if key < key_in(row[s * ROW + LAST]):
             continue
-        out = enter(row, pool, is_alive, base, marked, s, key, oldest, is_in_order)
+        out = enter(row, pool, keys, is_alive, base, marked_key, marked_low, s, key, oldest, is_in_order)
         if out == UNKNOWN:
             out = enter_exactly(buffers, window, judge, s, oldest, is_in_order)
         if out == NOT_SHOWN:
@@ -179,23 +181,25 @@ def admit_found(found, buffers, window, judge, ends, run, changes, is_timed):
 @inline_kernel
 def ask_for_place(row, pool, s, score):
     """Have what a message is put into brought from memory: the end of a list, or all of it if it ranks among the best k."""
-    if key_of(score) >= key_in(row[s * ROW + LAST]):
+    rooms = row[s * ROW + ROOMS]
+    if key_of(score, rooms) >= key_in(row[s * ROW + LAST]):
         ask_for_list(row, pool, s)
     else:
-        room = room_of(row[s * ROW + ROOMS])
-        at = row[s * ROW + START] + next_of(row[s * ROW + SIZE], room)
-        prefetch(pool, at)
-        prefetch(pool, at + room)
+        start, room = row[s * ROW + START], room_of(rooms)
+        at = next_of(row[s * ROW + SIZE], room)
+        prefetch(pool, start + at // 2)
+        prefetch(pool, lows_at(start, room) + at)
 
 
 @inline_kernel
 def ask_for_list(row, pool, s):
     """Have the messages of a list brought from memory."""
     start, room = row[s * ROW + START], room_of(row[s * ROW + ROOMS])
-    size = held_of(row[s * ROW + SIZE], room)
-    for at in range(start, start + size + 1, _PER_LINE):
+    size, lows = held_of(row[s * ROW + SIZE], room), lows_at(start, room)
+    for at in range(start, start + (size + 2) // 2, _PER_LINE):
         prefetch(pool, at)
-        prefetch(pool, at + room)
+    for at in range(lows, lows + size + 1, _PER_LINE):
+        prefetch(pool, at)
 
 
 @kernel
@@ -223,7 +227,7 @@ def drop_due(buffers, window, judge, ends, run, changes):
     """Take the messages that are due out of the best k of those who wait at them; False if room is lacking."""
     at, due, lacking, scarce = run.at, run.due, run.lacking, run.scarce
     base, time, is_alive = window.head[BASE], window.time, window.is_alive
-    row, pool = buffers.row, buffers.pool
+    row, pool, keys = buffers.row, buffers.pool, buffers.key
     head, first_chunk, chunk = ends
     n_told, tick_of, subscriber_of, number_of, change_of, score_of = changes
     oldest, put_off, n_put_off = at[OLDEST], run.put_off, 0
@@ -249,13 +253,13 @@ def drop_due(buffers, window, judge, ends, run, changes):
                 continue
             first_told = n_told[0]
             if not was_in_order or not drop_by_keys(
-                row, pool, base, n_told, tick_of, subscriber_of, number_of, change_of, score_of, s, tick, before, oldest
+                row, pool, keys, base, n_told, tick_of, subscriber_of, number_of, change_of, score_of, s, tick, before, oldest
             ):
                 drop_exactly(buffers, window, judge, changes, s, tick, before, oldest, is_in_order)
             if row[s * ROW + TOLD] >= at[TICK_START]:
                 take_back(run, changes, row[s * ROW + TOLD] - at[TOLD_BEFORE], first_told, s)
             row[s * ROW + WAITS_AT] = NOWHERE
-            next_end = oldest_shown(row, pool, time, is_alive, base, s, oldest, is_in_order)
+            next_end = oldest_shown(row, pool, keys, time, is_alive, base, s, oldest, is_in_order)
             if next_end != NOWHERE:
                 prefetch(first_chunk, next_end - base)
                 put_off[2 * n_put_off], put_off[2 * n_put_off + 1] = s, next_end
@@ -263,12 +267,12 @@ def drop_due(buffers, window, judge, ends, run, changes):
             if row[s * ROW + GUARD_NUMBER] == NO_GUARD:
                 continue
             if row[s * ROW + LAST] != NO_LAST:
-                if has_no_more(row, pool, s, lower_half(oldest)):
+                if has_no_more(row, pool, keys, s, lower_half(oldest)):
                     scarce[at[N_SCARCE]] = s
                     at[N_SCARCE] += 1
             else:
                 # All that is left of it is shown; who refills it counts on that.
-                clear_over(buffers, judge.marked, base, is_alive, s, oldest, is_in_order)
+                clear_over(buffers, judge, base, is_alive, s, oldest, is_in_order)
                 lacking[at[N_LACKING]] = s
                 at[N_LACKING] += 1
     let_wait(head, first_chunk, chunk, row, base, put_off, n_put_off)

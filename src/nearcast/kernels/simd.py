@@ -197,11 +197,19 @@ def declare(result, *arguments):
 
             return operation5
 
-        @intrinsic
-        def operation6(typingctx, a, b, c, d, e, f):
-            return typed((a, b, c, d, e, f)), codegen
+        if len(arguments) == 6:
 
-        return operation6
+            @intrinsic
+            def operation6(typingctx, a, b, c, d, e, f):
+                return typed((a, b, c, d, e, f)), codegen
+
+            return operation6
+
+        @intrinsic
+        def operation7(typingctx, a, b, c, d, e, f, g):
+            return typed((a, b, c, d, e, f, g)), codegen
+
+        return operation7
 
     return decorate
 

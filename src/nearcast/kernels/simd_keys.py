@@ -21,8 +21,8 @@ from nearcast.kernels.simd import (
 from nearcast.kernels.simd_plain import LANES
 
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
-_FLAGS = ir.VectorType(ir.IntType(1), LANES)
-_ARGUMENTS = (types.int64, None, types.int64, types.int64, types.int64, types.int64, types.int64)
+_FLAGS, _SHORTS = ir.VectorType(ir.IntType(1), LANES), ir.VectorType(ir.IntType(16), LANES)
+_ARGUMENTS = (types.int64, None, types.int64, None, types.int64, types.int64, types.int64, types.int64)
 
 
 def _loaded(builder, values, at, is_there):
@@ -36,12 +36,13 @@ def _spread(builder, value):
     return splat(builder, builder.trunc(value, _I32), INTS)
 
 
-def _columns(builder, values, key_at, low_at, n, oldest):
+def _columns(builder, keys, key_at, lows, low_at, n, oldest):
     """Keys, how far each is ahead, and who lives."""
     is_there = first_lanes(builder, ir.Constant(_FLAGS, [1] * LANES), n)
-    keys = _loaded(builder, values, key_at, is_there)
-    ahead = builder.sub(_loaded(builder, values, low_at, is_there), _spread(builder, oldest))
-    return keys, ahead, builder.and_(is_there, builder.icmp_signed(">=", ahead, constant(0)))
+    # All sixteen: behind the keys of a list there is more of it.
+    shorts = builder.load(builder.bitcast(builder.gep(keys, [key_at]), _SHORTS.as_pointer()), align=2)
+    ahead = builder.sub(_loaded(builder, lows, low_at, is_there), _spread(builder, oldest))
+    return builder.zext(shorts, INTS), ahead, builder.and_(is_there, builder.icmp_signed(">=", ahead, constant(0)))
 
 
 def _reduced(builder, which, values):
@@ -51,36 +52,36 @@ def _reduced(builder, which, values):
 
 
 @declare(*_ARGUMENTS)
-def _fast_least_above(builder, values, key_at, low_at, n, oldest, border):
-    keys, _, lives = _columns(builder, values, key_at, low_at, n, oldest)
-    counts = builder.and_(lives, builder.icmp_signed(">", keys, _spread(builder, border)))
-    return _reduced(builder, "smin", builder.select(counts, keys, constant(plain.NOTHING_ABOVE)))
+def _fast_least_above(builder, keys, key_at, lows, low_at, n, oldest, border):
+    found, _, lives = _columns(builder, keys, key_at, lows, low_at, n, oldest)
+    counts = builder.and_(lives, builder.icmp_signed(">", found, _spread(builder, border)))
+    return _reduced(builder, "smin", builder.select(counts, found, constant(plain.NOTHING_ABOVE)))
 
 
 @declare(*_ARGUMENTS)
-def _fast_most_below(builder, values, key_at, low_at, n, oldest, border):
-    keys, _, lives = _columns(builder, values, key_at, low_at, n, oldest)
-    counts = builder.and_(lives, builder.icmp_signed("<", keys, _spread(builder, border)))
-    return _reduced(builder, "smax", builder.select(counts, keys, constant(plain.NOTHING_BELOW)))
+def _fast_most_below(builder, keys, key_at, lows, low_at, n, oldest, border):
+    found, _, lives = _columns(builder, keys, key_at, lows, low_at, n, oldest)
+    counts = builder.and_(lives, builder.icmp_signed("<", found, _spread(builder, border)))
+    return _reduced(builder, "smax", builder.select(counts, found, constant(plain.NOTHING_BELOW)))
 
 
 @declare(*_ARGUMENTS)
-def _fast_living_lanes(builder, values, key_at, low_at, n, oldest, key):
-    keys, _, lives = _columns(builder, values, key_at, low_at, n, oldest)
-    return bits_of(builder, builder.and_(lives, builder.icmp_signed("==", keys, _spread(builder, key))))
+def _fast_living_lanes(builder, keys, key_at, lows, low_at, n, oldest, wanted):
+    found, _, lives = _columns(builder, keys, key_at, lows, low_at, n, oldest)
+    return bits_of(builder, builder.and_(lives, builder.icmp_signed("==", found, _spread(builder, wanted))))
 
 
 @declare(*_ARGUMENTS)
-def _fast_least_ahead(builder, values, key_at, low_at, n, oldest, border):
-    keys, ahead, lives = _columns(builder, values, key_at, low_at, n, oldest)
-    counts = builder.and_(lives, builder.icmp_signed(">=", keys, _spread(builder, border)))
+def _fast_least_ahead(builder, keys, key_at, lows, low_at, n, oldest, border):
+    found, ahead, lives = _columns(builder, keys, key_at, lows, low_at, n, oldest)
+    counts = builder.and_(lives, builder.icmp_signed(">=", found, _spread(builder, border)))
     return _reduced(builder, "smin", builder.select(counts, ahead, constant(plain.NOTHING_ABOVE)))
 
 
 @declare(*_ARGUMENTS)
-def _fast_high_lanes(builder, values, key_at, low_at, n, oldest, border):
-    keys, _, lives = _columns(builder, values, key_at, low_at, n, oldest)
-    return bits_of(builder, builder.and_(lives, builder.icmp_signed(">=", keys, _spread(builder, border))))
+def _fast_high_lanes(builder, keys, key_at, lows, low_at, n, oldest, border):
+    found, _, lives = _columns(builder, keys, key_at, lows, low_at, n, oldest)
+    return bits_of(builder, builder.and_(lives, builder.icmp_signed(">=", found, _spread(builder, border))))
 
 
 if IS_PLAIN:

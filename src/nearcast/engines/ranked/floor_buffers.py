@@ -38,6 +38,7 @@ from nearcast.kernels.floor_layouts import (
     k_of,
     pack_rooms,
     room_of,
+    size_of_list,
 )
 from nearcast.kernels.floor_lists import empty_rows, fill_many
 from nearcast.kernels.floor_order import write_shown
@@ -45,8 +46,6 @@ from nearcast.kernels.floor_ranks import find_scarce
 from nearcast.kernels.ranked_layouts import WindowArrays
 
 _FIRST_CHUNKS = 64
-# Of a message its key and its number.
-_NUMBERS = 2
 
 
 class FloorBuffers:
@@ -96,7 +95,8 @@ class FloorBuffers:
         return self._row.room.nbytes + self._pool.room.nbytes
 
     def layout(self) -> FloorArrays:
-        return FloorArrays(self._row.used, self._row.used.view(np.float64), self._pool.used)
+        pool = self._pool.used
+        return FloorArrays(self._row.used, self._row.used.view(np.float64), pool, pool.view(np.uint16))
 
     def give_room(self, numbers: NDArray[np.int32], k: NDArray[np.int32]) -> None:
         """Empty lists for new subscriptions."""
@@ -104,9 +104,9 @@ class FloorBuffers:
             chosen = numbers[k == distinct]
             room = self.kind.room(distinct)
             self.most_room = max(self.most_room, room)
-            start, n_new = starts_of_rooms(self._freed.get(room, []), _NUMBERS * room, len(chosen), self._pool.n)
-            self._pool.extend(0, _NUMBERS * room * n_new)
-            empty_rows(self.layout(), chosen, start, np.full(len(chosen), pack_rooms(distinct, room), np.int64))
+            start, n_new = starts_of_rooms(self._freed.get(room, []), size_of_list(room), len(chosen), self._pool.n)
+            self._pool.extend(0, size_of_list(room) * n_new)
+            empty_rows(self.layout(), chosen, start, np.full(len(chosen), pack_rooms(distinct, room, 0), np.int64))
 
     def free(self, numbers: NDArray[np.int32]) -> None:
         """Give up the lists of subscriptions that go."""

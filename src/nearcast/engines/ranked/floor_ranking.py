@@ -23,6 +23,7 @@ from nearcast.kernels.floor_scores import score_told
 from nearcast.kernels.floor_ticks import run_floor_ticks
 from nearcast.kernels.ranked_layouts import NOTHING_FOUND, FoundArrays
 from nearcast.kernels.result_buffers import NO_MESSAGE
+from nearcast.kernels.simd_plain import LANES
 from nearcast.model.window import CountWindow, TimeWindow
 
 # Messages that subscriptions are found for at a time.
@@ -177,7 +178,7 @@ class FloorRanking(Ranking):
 
     def _judge(self) -> JudgeArrays:
         n_words, n = self.subscribers.most_words, self.buffers.most_room
-        if self._scratch[0].size < n_words or self._scratch[2].size < n:
+        if self._scratch[0].size < n_words or self._scratch[-1].size < n:
             self._scratch = _scratch_for(n_words, n)
         return self._judge_with(self._scratch)
 
@@ -199,4 +200,5 @@ class FloorRanking(Ranking):
 
 def _scratch_for(n_words: int, n_messages: int) -> tuple[NDArray[Any], ...]:
     """The last columns of `JudgeArrays`."""
-    return np.empty(n_words), np.empty(2 * n_messages, np.int32), np.empty(n_messages, np.int64), np.empty(n_messages)
+    marked = (np.empty(n_messages + LANES, np.uint16), np.empty(n_messages, np.int32))
+    return np.empty(n_words), *marked, np.empty(n_messages, np.int64), np.empty(n_messages)

@@ -21,7 +21,7 @@ from nearcast.indexes.impact_grid.verify import empty_table, score_near
 from nearcast.indexes.ranked_base import AheadIndex, Ground, Rules, Scene
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.kernels.near_bounds import Frame
-from nearcast.kernels.ranked_layouts import FLOOR, NOTHING_FOUND, RECORD, FoundArrays, SubscriberArrays, WindowArrays
+from nearcast.kernels.ranked_layouts import NOTHING_FOUND, FoundArrays, SubscriberArrays, WindowArrays
 from nearcast.kernels.simd_near_plain import N_FIGURES
 from nearcast.kernels.ticks import DONE, PLACE
 
@@ -99,8 +99,7 @@ class ImpactGrid(AheadIndex):
             self._file(subscribers, numbers)
 
     def delete(self, subscribers: Subscribers, numbers: NDArray[np.int32]) -> None:
-        # Still listed, they are not scored.
-        subscribers.layout().n_words[numbers] = 0
+        subscribers.forget_words(numbers)
         self._floor[numbers] = _NO_FLOOR
         self._forget_found()
 
@@ -113,7 +112,7 @@ class ImpactGrid(AheadIndex):
             self._file(subscribers, below)
 
     def raised(self, subscribers: Subscribers, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
-        _floors(subscribers)[numbers] = threshold[numbers]
+        subscribers.floor[numbers] = threshold[numbers]
 
     def _note(self, subscribers: Subscribers, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
         """Take over the floors of new subscriptions."""
@@ -140,7 +139,7 @@ class ImpactGrid(AheadIndex):
 
     def _file_all(self, subscribers: Subscribers) -> None:
         numbers = subscribers.alive()
-        self._floor[numbers] = _floors(subscribers)[numbers]
+        self._floor[numbers] = subscribers.floor[numbers]
         self._grid, self._frame = grid_around(self._ground, subscribers, self._window)
         self._sample = sample_of(self._window, self._grid)
         self._second, self._fresh = np.empty(0, np.int32), np.empty(0, np.int32)
@@ -268,8 +267,3 @@ class ImpactGrid(AheadIndex):
         self._second, self._fresh = arrays["second"], arrays["fresh"]
         self._grid = Grid(bool(arrays["grid"][0]), *arrays["grid"][1:].tolist())
         self._frame = Frame(bool(arrays["frame"][0]), *arrays["frame"][1:].tolist())
-
-
-def _floors(subscribers: Subscribers) -> NDArray[np.float64]:
-    """By subscription, of their records."""
-    return subscribers.layout().record[FLOOR::RECORD]
