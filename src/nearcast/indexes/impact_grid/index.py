@@ -53,7 +53,8 @@ class ImpactGrid(AheadIndex):
     """A subscription is in the lists of those cells from which a message of some weight can reach its floor.
 
     Lists are written once: who is filed later, or whose floor falls, is looked at by every message until there are enough for a
-    second part, and that until it is a share of the first. Who goes, or whose floor rises, stays listed; the record tells.
+    second part, and that until it is a share of the first. Who goes, or whose floor rises, stays listed; the record tells. All
+    that is to be filed waits for the next message, so that many subscriptions that come together are filed together.
     """
 
     name = "impact_grid"
@@ -73,8 +74,10 @@ class ImpactGrid(AheadIndex):
         # What subscriptions are filed with; their records have what it is now.
         self._floor = np.zeros(0)
         self._parts = [no_part() for _ in range(N_PARTS)]
-        # Subscriptions of the first part, and of the second; those in no list.
+        # Subscriptions of the first part, and of the second; those in no list; and those of which that is not decided yet.
         self._n_filed, self._second, self._fresh = 0, np.empty(0, np.int32), np.empty(0, np.int32)
+        self._waiting: list[NDArray[np.int32]] = []
+        self._subscribers = Subscribers()
         self._n_seen = 0
         self._near = np.empty(_FIRST_ROOM, np.int32)
         self._figures, self._known, self._table = np.zeros(0, np.float32), np.zeros(0, np.int64), empty_table(0)
@@ -84,7 +87,7 @@ class ImpactGrid(AheadIndex):
     # --- subscriptions -----------------------------------------------------------------------------------------------
 
     def learn(self, subscribers: Subscribers, window: WindowArrays) -> None:
-        self._window = window
+        self._window, self._subscribers = window, subscribers
         if self._n_filed and self._n_seen >= max(_LEAST_LATER, _SAMPLES_LATER * self._sample.n):
             self._file_all(subscribers)
 
@@ -123,10 +126,18 @@ class ImpactGrid(AheadIndex):
         self.raised(subscribers, threshold, numbers)
 
     def _file(self, subscribers: Subscribers, numbers: NDArray[np.int32]) -> None:
+        """With what else waits, when the next message comes."""
+        self._forget_found()
+        self._subscribers = subscribers
+        self._waiting.append(numbers.copy())
+
+    def _file_waiting(self) -> None:
         """Into no list, into the second part with others, or everything anew."""
         assert isinstance(self.parameters, ImpactParameters)
-        self._forget_found()
-        self._fresh = np.unique(np.concatenate([self._fresh, numbers]))
+        if not self._waiting:
+            return
+        subscribers = self._subscribers
+        self._fresh, self._waiting = self._unlisted(), []
         if len(self._fresh) <= self.parameters.fresh:
             return
         later = np.unique(np.concatenate([self._second, self._fresh]))
@@ -137,12 +148,16 @@ class ImpactGrid(AheadIndex):
             self._second, self._fresh = later, np.empty(0, np.int32)
             self._parts[1] = self._part_of(subscribers, later, 1)
 
+    def _unlisted(self) -> NDArray[np.int32]:
+        """Who is in no list."""
+        return np.unique(np.concatenate([self._fresh, *self._waiting])) if self._waiting else self._fresh
+
     def _file_all(self, subscribers: Subscribers) -> None:
         numbers = subscribers.alive()
         self._floor[numbers] = subscribers.floor[numbers]
         self._grid, self._frame = grid_around(self._ground, subscribers, self._window)
         self._sample = sample_of(self._window, self._grid)
-        self._second, self._fresh = np.empty(0, np.int32), np.empty(0, np.int32)
+        self._second, self._fresh, self._waiting = np.empty(0, np.int32), np.empty(0, np.int32), []
         self._n_filed, self._n_seen = len(numbers), 0
         self._parts = [self._part_of(subscribers, numbers, 0), no_part()]
 
@@ -162,6 +177,7 @@ class ImpactGrid(AheadIndex):
     def find(
         self, subscribers: SubscriberArrays, window: WindowArrays, first: int, last: int, counters: NDArray[np.int64]
     ) -> FoundArrays:
+        self._file_waiting()
         n_messages = last - first
         n_words = np.diff(window.keyword_start[first : last + 1])
         most, n_all = int(n_words.max(initial=0)), int(n_words.sum())
@@ -240,20 +256,20 @@ class ImpactGrid(AheadIndex):
     # --- insight and disk --------------------------------------------------------------------------------------------
 
     def explain(self, subscribers: Subscribers, number: int) -> list[str]:
-        where = "in no list yet, looked at by every message" if number in self._fresh else "in the first part"
+        where = "in no list yet, looked at by every message" if number in self._unlisted() else "in the first part"
         where = "in the second part" if number in self._second else where
         return [f"{where}, with floor {self._floor[number]:.6g}"]
 
     def stats(self) -> dict[str, int | float]:
         first = self._parts[0]
         sizes = {"cells": int(np.count_nonzero(first.slot[::2])), "buckets": len(first.bucket) // 2}
-        sizes |= {"filed": self._n_filed, "filed_later": len(self._second), "fresh": len(self._fresh)}
+        sizes |= {"filed": self._n_filed, "filed_later": len(self._second), "fresh": len(self._unlisted())}
         return {**super().stats(), **sizes}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         own = {f"{name}{at}": array for at, part in enumerate(self._parts) for name, array in part._asdict().items()}
         own |= {**self._sample.words._asdict(), "mass": self._sample.mass}
-        own |= {"floor": self._floor, "second": self._second, "fresh": self._fresh}
+        own |= {"floor": self._floor, "second": self._second, "fresh": self._unlisted()}
         counts = np.array([self._sample.n, self._n_filed, self._n_seen], np.int64)
         return {**own, "counts": counts, "grid": np.array(self._grid, float), "frame": np.array(self._frame, float)}
 
@@ -264,6 +280,6 @@ class ImpactGrid(AheadIndex):
         n_sample, self._n_filed, self._n_seen = arrays["counts"].tolist()
         self._sample = Sample(WordArrays(arrays["row"].copy(), arrays["edge"]), arrays["mass"], n_sample)
         self._floor = arrays["floor"].copy()
-        self._second, self._fresh = arrays["second"], arrays["fresh"]
+        self._second, self._waiting = arrays["second"], [arrays["fresh"]]
         self._grid = Grid(bool(arrays["grid"][0]), *arrays["grid"][1:].tolist())
         self._frame = Frame(bool(arrays["frame"][0]), *arrays["frame"][1:].tolist())

@@ -77,13 +77,16 @@ def test_longer_subscriptions_than_a_record_has_room_for(space: str) -> None:
     ]
     for part in parts[:2]:
         assert not any(ranker.publish_table(part).num_rows for ranker in rankers)
-    # The first are filed at once, the next few in a part of their own, the last one nowhere yet.
-    for first, n in ((0, 80), (80, 7), (87, 1)):
+    # With the next message the first are filed, the next few in a part of their own, the last one nowhere yet.
+    for at, (first, n) in enumerate(((0, 80), (80, 7), (87, 1))):
         found, expected = (_steps(ranker.subscribe_table(subscriptions.slice(first, n))) for ranker in rankers)
+        assert found == expected
+        assert rankers[0].stats()["fresh"] == n
+        found, expected = (_steps(ranker.publish_table(parts[2].slice(at, 1))) for ranker in rankers)
         assert found == expected
     assert [rankers[0].stats()[name] for name in ("filed", "filed_later", "fresh")] == [80, 7, 1]
     assert "no list" in rankers[0].explain(nc.Message(-1, keywords=[1], location=(0.0, 0.0)), 87).path[0]
-    for part in parts[2:]:
+    for part in (parts[2].slice(3), *parts[3:]):
         found, expected = (_steps(ranker.publish_table(part)) for ranker in rankers)
         assert found == expected
         assert found
