@@ -79,7 +79,7 @@ class Identifiers:
             if len(ids):
                 look_up_ids(ids, wanted, values)
             else:
-                np.add(wanted, first, out=values)
+                np.add(wanted, np.int64(first), out=values)
             return column
         if self._values is None or len(self._values) != self.n:
             self._values = self._strings.values()

@@ -43,3 +43,12 @@ def test_other_types_are_no_ids() -> None:
     for kind in (pa.float64(), pa.uint64(), pa.bool_()):
         with pytest.raises(SchemaError, match="column 'id'"):
             id_kind(kind)
+
+
+@pytest.mark.parametrize("first", [6_000_000_000_000_000, -5, 2**31 - 2])
+def test_ids_that_count_up_come_back(first: int) -> None:
+    table = Identifiers()
+    table.add(pa.array(range(first, first + 4)))
+    for kind in (np.int32, np.int64):
+        assert table.take(np.array([3, 0], kind)).to_pylist() == [first + 3, first]
+    assert table.take(np.empty(0, np.int32)).to_pylist() == []
