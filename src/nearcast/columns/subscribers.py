@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from nearcast.columns.clauses import take_lists
 from nearcast.columns.growing import GrowingArray
+from nearcast.columns.lines import lined_copy
 from nearcast.kernels.ranked_layouts import FLOOR, LENGTH, N_WORDS, RECORD, WEIGHT, SubscriberArrays, X, Y
 from nearcast.kernels.subscribers import note_words, weigh_subscribers
 
@@ -141,6 +142,9 @@ class Subscribers:
         taken = np.repeat(first[alive] - starts[:-1], n_words[alive]) + np.arange(n_used)
         self._keyword = GrowingArray(np.int32, self._keyword.used[taken])
         first[alive] = starts[:-1]
+
+    def copy(self) -> Subscribers:
+        return Subscribers({name: lined_copy(array) for name, array in self.arrays().items()})
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         rest = {"record": self._record.used, "keyword": self._keyword.used, "weight_of": self._weights}

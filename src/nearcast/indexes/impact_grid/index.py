@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,9 +14,10 @@ from numpy.typing import NDArray
 from nearcast.columns.subscribers import Subscribers
 from nearcast.errors import IndexParameterError
 from nearcast.indexes.base import Parameters
-from nearcast.indexes.impact_grid.layout import MOST_EDGES, N_COLUMNS, N_LEVELS, N_PARTS, Grid, PartArrays, WordArrays
+from nearcast.indexes.impact_grid.filing import Everything, Filed, Filing, with_words_of
+from nearcast.indexes.impact_grid.layout import MOST_EDGES, N_LEVELS, N_PARTS, Grid, PartArrays, WordArrays
 from nearcast.indexes.impact_grid.match import LACKS_ROOM, find_lists, scan_lists
-from nearcast.indexes.impact_grid.parts import Sample, build_part, empty_rows, grid_around, no_part, sample_of
+from nearcast.indexes.impact_grid.parts import Sample, build_part, grid_around, no_part, sample_of
 from nearcast.indexes.impact_grid.ticks import run_found
 from nearcast.indexes.impact_grid.verify import empty_table, score_near
 from nearcast.indexes.ranked_base import AheadIndex, Ground, Rules, Scene
@@ -28,7 +30,9 @@ from nearcast.kernels.ticks import DONE, PLACE
 # Messages that are looked for together.
 BATCH = 64
 # The first part has most subscriptions, the second those filed since, up to this share; the last few are in no list at all.
-_SECOND_SHARE, _LEAST_SECOND = 32, 4096
+_SECOND_SHARE, _LEAST_SECOND = 128, 4096
+# So many are filed in a thread, unless more than this share of them came since.
+_LEAST_BESIDE, _BESIDE_SHARE = 20_000, 2
 # Everything is filed anew after so many times as many messages as were in the sample, but not before so many.
 _SAMPLES_LATER, _LEAST_LATER = 8, 20_000
 _NO_FLOOR = math.inf
@@ -78,6 +82,8 @@ class ImpactGrid(AheadIndex):
         self._n_filed, self._second, self._fresh = 0, np.empty(0, np.int32), np.empty(0, np.int32)
         self._waiting: list[NDArray[np.int32]] = []
         self._subscribers = Subscribers()
+        # What is under way in a thread; nobody asks any more for what was before.
+        self._filing: Filing | None = None
         self._n_seen = 0
         self._near = np.empty(_FIRST_ROOM, np.int32)
         self._figures, self._known, self._table = np.zeros(0, np.float32), np.zeros(0, np.int64), empty_table(0)
@@ -89,7 +95,7 @@ class ImpactGrid(AheadIndex):
     def learn(self, subscribers: Subscribers, window: WindowArrays) -> None:
         self._window, self._subscribers = window, subscribers
         if self._n_filed and self._n_seen >= max(_LEAST_LATER, _SAMPLES_LATER * self._sample.n):
-            self._file_all(subscribers)
+            self._file_all(subscribers, is_beside=self._n_filed >= _LEAST_BESIDE)
 
     def build(self, subscribers: Subscribers, threshold: NDArray[np.float64], ground: Ground) -> None:
         self._clear(ground)
@@ -98,6 +104,7 @@ class ImpactGrid(AheadIndex):
 
     def insert(self, subscribers: Subscribers, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
         if len(numbers):
+            self._note_changed(numbers)
             self._note(subscribers, threshold, numbers)
             self._file(subscribers, numbers)
 
@@ -107,6 +114,7 @@ class ImpactGrid(AheadIndex):
         self._forget_found()
 
     def lowered(self, subscribers: Subscribers, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
+        self._note_changed(numbers)
         below = numbers[threshold[numbers] < self._floor[numbers]]
         self.raised(subscribers, threshold, numbers)
         self._forget_found()
@@ -133,44 +141,74 @@ class ImpactGrid(AheadIndex):
 
     def _file_waiting(self) -> None:
         """Into no list, into the second part with others, or everything anew."""
-        assert isinstance(self.parameters, ImpactParameters)
+        if self._filing is not None and self._filing.is_done:
+            self._end_filing(self._filing)
         if not self._waiting:
             return
-        subscribers = self._subscribers
         self._fresh, self._waiting = self._unlisted(), []
-        if len(self._fresh) <= self.parameters.fresh:
+        if len(self._fresh) <= self._most_fresh:
             return
         later = np.unique(np.concatenate([self._second, self._fresh]))
-        later = later[subscribers.is_alive(later)]
+        later = later[self._subscribers.is_alive(later)]
         if len(later) > max(_LEAST_SECOND if self._n_filed > 8 * _LEAST_SECOND else 0, self._n_filed // _SECOND_SHARE):
-            self._file_all(subscribers)
-        else:
-            self._second, self._fresh = later, np.empty(0, np.int32)
-            self._parts[1] = self._part_of(subscribers, later, 1)
+            is_beside = self._n_filed >= max(_LEAST_BESIDE, _BESIDE_SHARE * len(later))
+            self._file_all(self._subscribers, is_beside)
+            if not is_beside:
+                return
+        self._second, self._fresh = later, np.empty(0, np.int32)
+        self._parts[1] = self._part_of(self._subscribers, later, 1)
+
+    def _end_filing(self, filing: Filing) -> None:
+        """Take over what was filed in a thread; those that have changed since wait again."""
+        self._filing = None
+        try:
+            filed = filing.result()
+        except Exception as problem:  # noqa: BLE001 - all that is needed is there
+            warnings.warn(f"subscriptions could not be filed anew ({problem!r}); the lists there are go on", stacklevel=2)
+            return
+        self._take_over(filed)
+        for numbers in filing.changed:
+            self._floor[numbers] = self._subscribers.floor[numbers]
+        self._waiting = filing.changed
 
     def _unlisted(self) -> NDArray[np.int32]:
         """Who is in no list."""
         return np.unique(np.concatenate([self._fresh, *self._waiting])) if self._waiting else self._fresh
 
-    def _file_all(self, subscribers: Subscribers) -> None:
-        numbers = subscribers.alive()
-        self._floor[numbers] = subscribers.floor[numbers]
-        self._grid, self._frame = grid_around(self._ground, subscribers, self._window)
-        self._sample = sample_of(self._window, self._grid)
+    def _file_all(self, subscribers: Subscribers, is_beside: bool = False) -> None:
+        """At once, or in a thread beside the messages, if that is not under way already."""
+        everything = Everything(self._ground, subscribers, self._window, self._cost_of_cell)
+        if not is_beside:
+            self._take_over(everything.filed())
+        elif self._filing is None:
+            self._filing, self._n_seen = Filing(everything.copied()), 0
+
+    def _take_over(self, filed: Filed) -> None:
+        """Everything is filed, but for what has changed since."""
+        numbers, floor, self._grid, self._frame, self._sample, part = filed
+        self._floor[numbers] = floor
         self._second, self._fresh, self._waiting = np.empty(0, np.int32), np.empty(0, np.int32), []
-        self._n_filed, self._n_seen = len(numbers), 0
-        self._parts = [self._part_of(subscribers, numbers, 0), no_part()]
+        self._n_filed, self._n_seen, self._filing = len(numbers), 0, None
+        self._parts = [part, no_part()]
+
+    def _note_changed(self, numbers: NDArray[np.int32]) -> None:
+        """What is filed in a thread has them not, or not as they are."""
+        if self._filing is not None:
+            self._filing.changed.append(numbers.copy())
 
     def _part_of(self, subscribers: Subscribers, numbers: NDArray[np.int32], part: int) -> PartArrays:
+        self._sample = with_words_of(subscribers, self._sample)
+        return build_part(self._sample, self._grid, self._frame, subscribers, self._floor, numbers, part, self._cost_of_cell)
+
+    @property
+    def _cost_of_cell(self) -> float:
         assert isinstance(self.parameters, ImpactParameters)
-        row, edge = self._sample.words
-        n_known, n_keywords = len(row) // N_COLUMNS, int(subscribers.layout().keyword.max(initial=-1)) + 1
-        if n_keywords > n_known:
-            row = np.concatenate([row, empty_rows(n_known, n_keywords + n_keywords // 8)])
-            self._sample = self._sample._replace(words=WordArrays(row, edge))
-        return build_part(
-            self._sample, self._grid, self._frame, subscribers, self._floor, numbers, part, self.parameters.cell_cost
-        )
+        return self.parameters.cell_cost
+
+    @property
+    def _most_fresh(self) -> int:
+        assert isinstance(self.parameters, ImpactParameters)
+        return self.parameters.fresh
 
     # --- messages ----------------------------------------------------------------------------------------------------
 

@@ -46,7 +46,7 @@ from nearcast.kernels.ranked_layouts import WindowArrays
 from nearcast.kernels.simd_near_plain import FULL
 
 # So many of the newest messages tell what messages are like.
-_SAMPLE = 200_000
+SAMPLE = 200_000
 # A word has classes from so many messages on, each of so many at least; it has cells from so many subscriptions on.
 _LEAST_CLASSED, _LEAST_IN_CLASS, _LEAST_DIVIDED = 256, 8, 32
 _N_FINEST = 1 << FINEST
@@ -67,7 +67,7 @@ def sample_of(window: WindowArrays | None, grid: Grid) -> Sample:
     n = 0 if window is None else len(window.x)
     if window is None or n == 0:
         return Sample(WordArrays(empty_rows(0, 0), np.zeros(1)), np.zeros((_N_FINEST + 1, _N_FINEST + 1)), 0)
-    first = max(0, n - _SAMPLE)
+    first = max(0, n - SAMPLE)
     own = window.keyword[window.keyword_start[first] : window.keyword_start[n]]
     n_keywords = int(own.max(initial=-1)) + 1
     row = empty_rows(0, n_keywords)
@@ -104,7 +104,7 @@ def grid_around(ground: Ground, subscribers: Subscribers, window: WindowArrays |
     rows, alive = subscribers.layout(), subscribers.alive()
     x, y = rows.x[alive], rows.y[alive]
     if window is not None:
-        x, y = np.concatenate([x, window.x[-_SAMPLE:]]), np.concatenate([y, window.y[-_SAMPLE:]])
+        x, y = np.concatenate([x, window.x[-SAMPLE:]]), np.concatenate([y, window.y[-SAMPLE:]])
     sides = []
     for side in (x, y):
         low, high = (float(side.min()), float(side.max())) if len(side) else (0.0, 0.0)
