@@ -167,9 +167,11 @@ def test_long_lists_are_searched_from_the_most_promising_part_down(name: str, mo
     monkeypatch.setattr("nearcast.indexes.window_pieces.TAIL", 8)
     world = World(2)
     index = create_window_index(name, world.ground)
-    # Two pieces; each word has more than a thousand messages.
-    for n in (2600, 1300):
+    # Pieces of two thousand and less; in the larger ones each word has more messages than a group of blocks.
+    for n in (4000, 600):
         world.append([index], n)
+    if name == "window_grid":
+        assert index.columns["group_heft"].n > 0  # type: ignore[attr-defined]
     asked, wanted = np.arange(N_SUBSCRIBERS, dtype=np.int32), np.full(N_SUBSCRIBERS, 12, np.int32)
     best = index.best(world.subscribers, world.window, asked, wanted)
     for s in range(N_SUBSCRIBERS):

@@ -47,6 +47,19 @@ def test_answers_are_right_whenever_it_is_taken_over(
     assert sum(len(filing.changed) for filing in beside) > 0
 
 
+def test_it_is_taken_over_when_it_is_done(beside: list[Filing]) -> None:
+    ranker = nc.Ranker(nc.CountWindow(50), "impact_grid", space="plane", max_distance=10.0)
+    ranker.subscribe([nc.RankedSubscription(n, ["a"], (float(n), 0.0), k=3) for n in range(80)])
+    index: Any = ranker._ranking.shards[0].index
+    for number in range(12):
+        ranker.publish([nc.Message(number, ["a"], (float(number), 1.0))])
+    first = beside[0]
+    first.result()
+    ranker.publish([nc.Message(12, ["a"], (0.0, 1.0))])
+    assert index._filing is not first
+    assert [ranker.stats()[name] for name in ("filed", "filed_later", "fresh")] == [80, 0, 0]
+
+
 def test_without_room_for_it_the_lists_there_are_go_on(beside: list[Filing], monkeypatch: pytest.MonkeyPatch) -> None:
     rankers = [
         nc.Ranker(nc.CountWindow(50), index, space="plane", max_distance=10.0) for index in ("impact_grid", "ranked_scan")
