@@ -90,7 +90,7 @@ class PiecedWindow(WindowIndex):
         self.add(window, int(alive.argmax()) if alive.any() else window.n)
 
     def _drop_over(self, window: MessageWindow, n_arrived: int) -> None:
-        """Forget pieces without living messages, and give back their memory when it is a quarter of all."""
+        """Forget pieces without living messages, and use their memory again when it is a quarter of all."""
         self._oldest = max(self._oldest, window.base)
         arrived = window.layout().is_alive.view(np.bool_)[self._oldest - window.base : n_arrived]
         if len(arrived):

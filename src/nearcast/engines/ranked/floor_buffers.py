@@ -81,11 +81,11 @@ class FloorBuffers:
         return np.minimum(self._column(SIZE)[numbers], room_of(self._column(ROOMS)[numbers]))
 
     def waits_at(self, numbers: NDArray[np.int32]) -> NDArray[np.int64]:
-        """The message at whose end each of them is looked at next; none that is to come if there is none."""
+        """The message at whose end each of them is looked at next; NOWHERE, which is before all messages, if there is none."""
         return self._column(WAITS_AT)[numbers]
 
     def without_more(self, numbers: NDArray[np.int32], oldest: int) -> NDArray[np.int32]:
-        """Those of them that hold their best k messages and no more, of which they need to know."""
+        """Those of them that hold their best k messages and no more, although the window has more for them."""
         is_scarce = np.empty(len(numbers), np.bool_)
         find_scarce(self.layout(), numbers, oldest, is_scarce)
         return numbers[is_scarce]

@@ -127,12 +127,11 @@ class FloorRanking(Ranking):
         self._scarce = np.unique(np.concatenate([self._scarce, self.state.take_scarce()]))
         if not len(self._scarce):
             return
-        n_to_come = self.window.n - int(self.state.at[ticks.PLACE])
-        oldest, soon = int(self.state.at[OLDEST]), max(n_to_come, self.window.n // _SOON)
+        oldest, n_to_come = int(self.state.at[OLDEST]), self.window.n - int(self.state.at[ticks.PLACE])
         ends = self.buffers.waits_at(self._scarce)
-        is_next = ends < oldest + soon
         if not (ends < oldest + n_to_come).any():
             return
+        is_next = ends < oldest + max(n_to_come, self.window.n // _SOON)
         scarce, self._scarce = self._scarce[is_next], self._scarce[~is_next]
         scarce = self.buffers.without_more(scarce[self.subscribers.is_alive(scarce)], oldest)
         self.n_refills += len(scarce)
