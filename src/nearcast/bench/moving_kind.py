@@ -6,7 +6,7 @@ timed, after as many as a message lives. Series that do not report the same chan
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -147,12 +147,12 @@ class Living:
 
     def live(self, step: Step) -> None:
         """Move, expire, arrive; the clock runs inside the calls only."""
-        moving = _Calls(self._matcher.move_table, self._matcher)
-        move_seconds = time_once(step.moves, moving).sum()
-        expiring = _Calls(self._matcher.advance_table, self._matcher)
-        expiry_seconds = time_once([step.now], expiring).sum()
-        arriving = _Calls(self._matcher.publish_table, self._matcher)
-        self._seconds.append(time_once(step.messages, arriving))
+        moving = Calls(self._matcher.move_table, self._matcher)
+        move_seconds = self.seconds_of(step.moves, moving).sum()
+        expiring = Calls(self._matcher.advance_table, self._matcher)
+        expiry_seconds = self.seconds_of([step.now], expiring).sum()
+        arriving = Calls(self._matcher.publish_table, self._matcher)
+        self._seconds.append(self.seconds_of(step.messages, arriving))
         for calls in (moving, expiring, arriving):
             self._changes += [calls.n_changes, calls.checksum]
         n_moves = sum(chunk.num_rows for chunk in step.moves)
@@ -163,6 +163,12 @@ class Living:
         self._counters = {"candidates": np.array(arriving.candidates), "nodes_visited": np.array(arriving.nodes)}
         first = step.messages[0]["id"][0].as_py()
         self._matches = np.bincount(arriving.message_ids() - first, minlength=self._journey.size.n_messages)
+
+    def seconds_of(self, chunks: Sequence[Any], calls: Calls) -> NDArray[np.float64]:
+        """Of the call for each chunk."""
+        seconds = time_once(chunks, calls, calls.let_go)
+        calls.let_go()
+        return seconds
 
     def end(self, n_checked: int) -> Lived:
         """The record of the journey, and results to compare."""
@@ -197,36 +203,47 @@ _STEP_FACTS = (
 )
 
 
-class _Calls:
-    """Calls a method of the matcher, and sums up outside of the clock what the calls changed and what work they were."""
+class Calls:
+    """Calls a method of the matcher; outside of the clock it sums up what a call changed and what work it was.
+
+    A call finds the answer of the last one gone, as when somebody reads one after the other: memory of columns is used again.
+    """
 
     def __init__(self, call: Callable[[Any], pa.Table], matcher: MovingMatcher) -> None:
         self._call, self._matcher = call, matcher
-        self._changes: list[pa.Table] = []
+        self._answer: pa.Table | None = None
+        self._checksums: list[np.uint64] = []
+        self._message_ids: list[NDArray[np.int64]] = []
+        self.n_changes = 0
         self.candidates: list[int] = []
         self.nodes: list[int] = []
 
     def __call__(self, given: Any) -> None:
-        self._changes.append(self._call(given))
-        report = self._matcher.report
-        if report.rejected:
-            row, reason = report.rejected[0]
-            raise NearcastError(f"{len(report.rejected)} generated rows were rejected; the first, row {row}: {reason}")
-        self.candidates.append(report.candidates)
-        self.nodes.append(report.nodes_visited)
+        self._answer = self._call(given)
 
-    @property
-    def n_changes(self) -> int:
-        return sum(table.num_rows for table in self._changes)
+    def let_go(self, following: Any = None) -> Any:
+        """Sum up the last answer, before what follows."""
+        if self._answer is not None:
+            report = self._matcher.report
+            if report.rejected:
+                row, reason = report.rejected[0]
+                raise NearcastError(f"{len(report.rejected)} generated rows were rejected; the first, row {row}: {reason}")
+            self.candidates.append(report.candidates)
+            self.nodes.append(report.nodes_visited)
+            columns = [np.asarray(column) for column in self._answer.columns]
+            self.n_changes += self._answer.num_rows
+            self._checksums.append(checksum_of(*columns))
+            self._message_ids.append(columns[1].astype(np.int64))
+            self._answer = None
+        return following
 
     @property
     def checksum(self) -> int:
         """Equal for equal sets of changes."""
-        sums = [checksum_of(*(np.asarray(table[name]) for name in table.column_names)) for table in self._changes]
-        return int(np.array(sums, np.uint64).sum())
+        return int(np.array(self._checksums, np.uint64).sum())
 
     def message_ids(self) -> NDArray[np.int64]:
-        return np.concatenate([np.asarray(table["message_id"], np.int64) for table in self._changes])
+        return np.concatenate(self._message_ids)
 
 
 def checksum_of(subscription: NDArray[Any], message: NDArray[Any], change: NDArray[Any]) -> np.uint64:

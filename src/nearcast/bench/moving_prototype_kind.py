@@ -3,12 +3,14 @@
 Subscribers with boxes of one size stay near home and messages come where they are: many changes for every move, as the
 prototype was measured. `method` "tables" is our engine from table to table with every change told; "prototype" is loaded from
 its folders and left out, with the reason, where there are none: keyword ids in, positions out, and what expires is not told.
-Centres and messages are float32 numbers, which is all the prototype knows, so that changes must be equal.
+"index" is our engine timed as the prototype is, without what lies between tables and positions. Centres and messages are
+float32 numbers, which is all the prototype knows, so that changes must be equal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from nearcast.bench.measuring import timed
-from nearcast.bench.moving_kind import Journey, Lived, Living, Step, checksum_of
+from nearcast.bench.moving_kind import Calls, Journey, Lived, Living, Step, checksum_of
 from nearcast.bench.plan import Plan, Point, Series
 from nearcast.bench.prototype_tables import (
     MOST_MESSAGE_WORDS,
@@ -33,7 +35,7 @@ from nearcast.columns.arrow import numbers
 from nearcast.errors import NearcastError, PlanError
 from nearcast.workloads import open_workload
 
-METHODS = ("prototype", "tables")
+METHODS = ("prototype", "index", "tables")
 # A fifth of the subscribers moves in a step, to about a fifth of the side of a box from home.
 _MOBILITY, _STRAY = 0.2, 0.2
 _LAST_PLACE = np.float32(0.9999999)
@@ -106,8 +108,9 @@ def measure_moving_prototype(plan: Plan, point: Point, say: Callable[[str], None
 
 def _runner(journey: HomelyJourney, series: Series, say: Callable[[str], None]) -> Living | _Prototype | str:
     """What runs a series, or why it cannot."""
-    if series.subject == "tables":
-        return Living(journey, Series(series.label, "moving_grid", series.parameters), say)
+    if series.subject in ("index", "tables"):
+        kind = Living if series.subject == "tables" else _IndexAlone
+        return kind(journey, Series(series.label, "moving_grid", series.parameters), say)
     say(series.label)
     folders = []
     for name, module in (("folder", "eng"), ("shared_folder", "common")):
@@ -116,6 +119,45 @@ def _runner(journey: HomelyJourney, series: Series, say: Callable[[str], None]) 
             return found
         folders.append(found)
     return _Prototype(journey, series.label, folders)
+
+
+class _IndexAlone(Living):
+    """Our engine on its way, timed in the index and where messages are kept.
+
+    A message costs what clearing away the dead costs, too; telling what they leave has no time, as the prototype does not tell.
+    """
+
+    def __init__(self, journey: HomelyJourney, series: Series, say: Callable[[str], None]) -> None:
+        super().__init__(journey, series, say)
+        state, self._inside = self._matcher._state, 0.0
+        for owner, name in (
+            (state.index, "move_groups"),
+            (state.index, "arrive_groups"),
+            (state.index, "sweep"),
+            (state.messages, "add"),
+        ):
+            setattr(owner, name, self._clocked(getattr(owner, name)))
+
+    def live(self, step: Step) -> None:
+        super().live(step)
+        self._seconds[-1] += self._facts["step_expiry_seconds"][-1] / len(step.messages)
+
+    def seconds_of(self, chunks: Sequence[Any], calls: Calls) -> NDArray[np.float64]:
+        seconds = np.empty(len(chunks))
+        for at, chunk in enumerate(chunks):
+            before = self._inside
+            super().seconds_of([chunk], calls)
+            seconds[at] = self._inside - before
+        return seconds
+
+    def _clocked(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        def clocked(*given: Any) -> Any:
+            start = time.perf_counter()
+            answer = call(*given)
+            self._inside += time.perf_counter() - start
+            return answer
+
+        return clocked
 
 
 class _Prototype:

@@ -213,8 +213,9 @@ def _empty() -> LiveArrays:
     return LiveArrays(np.zeros(0, np.int64), whole, whole, none, none, none, none, none, flags, flags)
 
 
-def _packed(is_alive: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    return np.packbits(is_alive, bitorder="little")
+def _packed(is_alive: NDArray[np.uint8]) -> NDArray[np.uint32]:
+    packed = np.packbits(is_alive, bitorder="little")
+    return np.pad(packed, (0, -len(packed) % 4)).view("<u4")
 
 
 def _longer(array: NDArray[Any], n: int) -> NDArray[Any]:

@@ -31,7 +31,7 @@ class LiveArrays(NamedTuple):
     y1: np.ndarray  # float64[capacity]
     expires: np.ndarray  # float64[capacity]; inf = never
     is_alive: np.ndarray  # uint8[capacity]
-    alive_bits: np.ndarray  # uint8[(capacity + 7) // 8]: the same, eight to a byte
+    alive_bits: np.ndarray  # uint32[(capacity + 31) // 32]: the same, 32 to a word
 
 
 class PairOutput(NamedTuple):
@@ -48,14 +48,14 @@ def mark_alive(is_alive, alive_bits, slots, alive):
     for i in range(slots.size):
         slot = slots[i]
         is_alive[slot] = alive
-        bit = 1 << (slot & 7)
-        alive_bits[slot >> 3] = (alive_bits[slot >> 3] & (255 - bit)) | (alive * bit)
+        bit = np.int64(1) << (slot & 31)
+        alive_bits[slot >> 5] = (np.int64(alive_bits[slot >> 5]) & ~bit) | (alive * bit)
 
 
 @inline_kernel
 def lives(alive_bits, slot):
     """1 if the message at a slot lives, else 0."""
-    return np.int64((alive_bits[slot >> 3] >> (slot & 7)) & 1)
+    return (np.int64(alive_bits[slot >> 5]) >> (slot & 31)) & 1
 
 
 @kernel

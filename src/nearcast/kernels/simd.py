@@ -155,6 +155,14 @@ def first_lanes(builder, flags, n):
     return builder.and_(flags, builder.icmp_signed("<", numbered, splat(builder, builder.trunc(n, _I32), INTS)))
 
 
+def loaded_lanes(builder, values, at, is_there):
+    """Sixteen ints from a place on, of which only those with a flag are read; 0 for the others."""
+    kind = ir.FunctionType(INTS, [cgutils.voidptr_t, _I32, _FLAGS, INTS])
+    masked = cgutils.get_or_insert_function(builder.module, kind, "llvm.masked.load.v16i32.p0")
+    pointer = builder.bitcast(builder.gep(values, [at]), cgutils.voidptr_t)
+    return builder.call(masked, [pointer, ir.Constant(_I32, 4), is_there, constant(0)])
+
+
 def declare(result, *arguments):
     """An intrinsic whose array arguments arrive as pointers and whose numbers arrive as int64 or float32."""
 
@@ -279,10 +287,7 @@ def _signature_lanes(look_up):
 @declare(types.int64, None, types.int64, types.int64, types.int32)
 def _fast_equal_lanes(builder, values, at, n, wanted):
     is_there = first_lanes(builder, ir.Constant(_FLAGS, [1] * LANES), n)
-    kind = ir.FunctionType(INTS, [cgutils.voidptr_t, _I32, _FLAGS, INTS])
-    load = cgutils.get_or_insert_function(builder.module, kind, "llvm.masked.load.v16i32.p0")
-    pointer = builder.bitcast(builder.gep(values, [at]), cgutils.voidptr_t)
-    found = builder.call(load, [pointer, ir.Constant(_I32, 4), is_there, constant(0)])
+    found = loaded_lanes(builder, values, at, is_there)
     return bits_of(builder, builder.and_(is_there, builder.icmp_signed("==", found, splat(builder, wanted, INTS))))
 
 

@@ -14,6 +14,7 @@ from nearcast.kernels.simd import (
     constant,
     declare,
     first_lanes,
+    loaded_lanes,
     register_jitable,
     splat,
     types,
@@ -25,13 +26,6 @@ _FLAGS, _SHORTS = ir.VectorType(ir.IntType(1), LANES), ir.VectorType(ir.IntType(
 _ARGUMENTS = (types.int64, None, types.int64, None, types.int64, types.int64, types.int64, types.int64)
 
 
-def _loaded(builder, values, at, is_there):
-    kind = ir.FunctionType(INTS, [cgutils.voidptr_t, _I32, _FLAGS, INTS])
-    load = cgutils.get_or_insert_function(builder.module, kind, "llvm.masked.load.v16i32.p0")
-    pointer = builder.bitcast(builder.gep(values, [at]), cgutils.voidptr_t)
-    return builder.call(load, [pointer, ir.Constant(_I32, 4), is_there, constant(0)])
-
-
 def _spread(builder, value):
     return splat(builder, builder.trunc(value, _I32), INTS)
 
@@ -41,7 +35,7 @@ def _columns(builder, keys, key_at, lows, low_at, n, oldest):
     is_there = first_lanes(builder, ir.Constant(_FLAGS, [1] * LANES), n)
     # All sixteen: behind the keys of a list there is more of it.
     shorts = builder.load(builder.bitcast(builder.gep(keys, [key_at]), _SHORTS.as_pointer()), align=2)
-    ahead = builder.sub(_loaded(builder, lows, low_at, is_there), _spread(builder, oldest))
+    ahead = builder.sub(loaded_lanes(builder, lows, low_at, is_there), _spread(builder, oldest))
     return builder.zext(shorts, INTS), ahead, builder.and_(is_there, builder.icmp_signed(">=", ahead, constant(0)))
 
 

@@ -37,6 +37,8 @@ tiny = [200]
 method = "prototype"
 parameters = { folder = "FOLDER", shared_folder = "FOLDER" }
 [[series]]
+method = "index"
+[[series]]
 method = "tables"
 label = "grid"
 [check]
@@ -109,13 +111,21 @@ def test_the_same_changes_are_timed_for_both(tmp_path: Path, monkeypatch: pytest
     results = read_results(run_plan(plan_in(tmp_path, folder), "tiny", tmp_path))
     assert results.left_out == []
     for metric in ("us_per_move", "us_per_message", "updates_per_move", "matches_per_message"):
-        assert set(results.curves(metric)) == {"prototype", "grid"}
+        assert set(results.curves(metric)) == {"prototype", "index", "grid"}
     updates, matches = results.curves("updates_per_move"), results.curves("matches_per_message")
     assert updates["prototype"] == updates["grid"]
     assert updates["grid"][200] > 0
     assert matches["prototype"] == matches["grid"]
     assert matches["grid"][200] > 0
-    assert set(results.curves("us_per_expiry")) == {"grid"}
+    assert set(results.curves("us_per_expiry")) == {"index", "grid"}
+
+
+def test_the_index_alone_has_times_of_its_own(tmp_path: Path) -> None:
+    results = read_results(run_plan(plan_in(tmp_path, "nowhere"), "tiny", tmp_path))
+    for metric in ("us_per_move", "us_per_message"):
+        times = results.curves(metric)
+        assert times["index"][200] > 0
+        assert times["index"][200] != times["grid"][200]
 
 
 def test_different_changes_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,7 +137,7 @@ def test_different_changes_are_an_error(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_prototype_that_is_not_there_is_left_out_with_the_reason(tmp_path: Path) -> None:
     results = read_results(run_plan(plan_in(tmp_path, "nowhere"), "tiny", tmp_path))
     assert ["there is no prototype in 'nowhere'" in text for text in results.left_out] == [True]
-    assert set(results.curves("us_per_move")) == {"grid"}
+    assert set(results.curves("us_per_move")) == {"index", "grid"}
     assert [judgement.verdict for _, judgement in results.judged()] == ["not judged"]
 
 

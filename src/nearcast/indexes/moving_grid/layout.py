@@ -100,7 +100,8 @@ class Runs(NamedTuple):
     end: np.ndarray  # int64[n]
     pending: np.ndarray  # int32[room]: what scans of lists gave
     mark: np.ndarray  # int64[GROUP]: where that of each clause of the group ends in `pending`
-    kept: np.ndarray  # int64[GROUP]: where what must be looked at again ends
+    unsure: np.ndarray  # int32[room]: what of it must be looked at again
+    kept: np.ndarray  # int64[GROUP]: where that of each clause of the group ends in `unsure`
 
 
 class Differences(NamedTuple):

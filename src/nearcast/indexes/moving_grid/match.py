@@ -37,6 +37,8 @@ from nearcast.kernels.simd import LANES, append_four, four_boxes, four_signature
 _FOUR = 15
 _LINES_AHEAD = 8
 _CELLS_OF_CLASS = 4
+# Matches are rare where they are less than one of so many clauses that are looked at.
+_SPARSE = 16
 
 
 @kernel
@@ -105,9 +107,11 @@ def scan_points(
     """
     pool = side.pool
     x0, y0, x1, y1 = clauses.x0, clauses.y0, clauses.x1, clauses.y1
-    n_pending, n_tested, at_list = np.int64(0), np.int64(0), np.int64(0)
+    n_pending, n_tested, at_list, n_before = np.int64(0), np.int64(0), np.int64(0), n_out
     for message in range(first, last):
         j = message - first
+        # A branch that can be guessed saves work, another one costs more than the work.
+        is_sparse = _SPARSE * (n_out - n_before) < n_tested
         x, y = mx[message], my[message]
         place_x, place_y = fine_place(x, frame, 0), fine_place(y, frame, 3)
         begins[message], before = n_out, n_pending
@@ -122,7 +126,7 @@ def scan_points(
             at = (value >> PLACE_SHIFT) * BLOCK
             for block in range(at, at + ((size + 3) >> 2) * BLOCK, BLOCK):
                 lanes = four_boxes(pool, block, short_x, short_y)
-                if lanes == 0:
+                if is_sparse and lanes == 0:
                     continue
                 if lanes & _FOUR != lanes >> 4:
                     lanes = settle_borders(pool, block, lanes, x0, y0, x1, y1, x, y)

@@ -79,8 +79,6 @@ def scan_lists(pool, frame, key, lists, list_end, n, old, new, live, left_runs, 
                 lanes = eight_points(pool, block, low, high)
                 unsure |= lanes ^ (lanes >> 16)
                 only_old, only_new = lanes & ~(lanes >> 8) & _EIGHT, (lanes >> 8) & ~lanes & _EIGHT
-                if only_old | only_new == 0:
-                    continue
                 to_left = append_eight(pool, block + MESSAGES, only_old, left, to_left)
                 to_entered = append_eight(pool, block + MESSAGES, only_new, entered, to_entered)
             if unsure & _BOTH != 0:

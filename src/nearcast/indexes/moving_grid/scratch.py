@@ -134,11 +134,12 @@ def pairs_of(groups: Groups) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
 
 def _no_runs() -> Runs:
     room, none, group = np.empty(_FIRST_ROOM + SLACK, np.int32), np.empty(0, np.int64), np.empty(GROUP, np.int64)
-    return Runs(message=room, begin=none, end=none, pending=room.copy(), mark=group, kept=group.copy())
+    return Runs(message=room, begin=none, end=none, pending=room.copy(), mark=group, unsure=room.copy(), kept=group.copy())
 
 
 def _with_room(runs: Runs, n_used: int) -> Runs:
-    return runs._replace(message=_doubled(runs.message, n_used), pending=_doubled(runs.pending, 0))
+    scratch = {name: _doubled(getattr(runs, name), 0) for name in ("pending", "unsure")}
+    return runs._replace(message=_doubled(runs.message, n_used), **scratch)
 
 
 def _doubled(array: NDArray[np.int32], n_used: int) -> NDArray[np.int32]:

@@ -7,45 +7,37 @@ import numpy as np
 from nearcast.indexes.moving_grid.areas import look_for_areas
 from nearcast.indexes.moving_grid.keys import has_others
 from nearcast.indexes.moving_grid.layout import MASK, NEEDS_WORDS, NO_ROOM, RECORD, WORDS
-from nearcast.kernels.compile import inline_kernel, kernel
-from nearcast.kernels.live_messages import lives
-from nearcast.kernels.simd import prefetch
-
-
-@inline_kernel
-def fits(alive_bits, masks, mask, message):
-    """1 if a message lives and its mask has every bit of another one, else 0."""
-    return lives(alive_bits, message) & (mask & ~np.int64(masks[message]) == 0)
+from nearcast.kernels.compile import kernel
+from nearcast.kernels.simd import append_lanes, prefetch
+from nearcast.kernels.simd_alive import alive_lanes, fitting_lanes
+from nearcast.kernels.simd_plain import LANES
 
 
 @kernel
 def keep_fitting(record, slots, first, n, alive_bits, masks, words, runs, n_out):
     """Of what was found for a group of clauses, write what lives and has the keywords, as far as masks tell; the new end.
 
-    Where words have to be looked at, it stays where it was found, up to `kept[j]`, and its words are asked for.
+    Where words have to be looked at it is kept apart, up to `kept[j]`, and its words are asked for.
     """
-    out, begin, end, found, mark = runs.message, runs.begin, runs.end, runs.pending, runs.mark
-    at = np.int64(0)
+    out, begin, end, found, mark, unsure = runs.message, runs.begin, runs.end, runs.pending, runs.mark, runs.unsure
+    at, n_unsure = np.int64(0), np.int64(0)
     for j in range(n):
         asked = np.int64(record[RECORD * np.int64(slots[first + j]) + MASK])
-        mask, kept = asked & ~NEEDS_WORDS, at
+        mask, before = asked & ~NEEDS_WORDS, n_unsure
         begin[first + j] = n_out
-        if asked == 0:
-            for k in range(at, mark[j]):
-                out[n_out] = found[k]
-                n_out += lives(alive_bits, found[k])
-        elif asked & NEEDS_WORDS == 0:
-            for k in range(at, mark[j]):
-                out[n_out] = found[k]
-                n_out += fits(alive_bits, masks, mask, found[k])
-        else:
-            for k in range(at, mark[j]):
-                message = found[k]
-                found[kept] = message
-                kept += fits(alive_bits, masks, mask, message)
-            for k in range(at, kept):
-                prefetch(words, WORDS * np.int64(found[k]))
-        end[first + j], runs.kept[j] = n_out, kept
+        for k in range(at, mark[j], LANES):
+            n_here = min(LANES, mark[j] - k)
+            if asked == 0:
+                n_out = append_lanes(found, k, alive_lanes(found, k, n_here, alive_bits), out, n_out)
+                continue
+            lanes = fitting_lanes(found, k, n_here, alive_bits, masks, mask)
+            if asked & NEEDS_WORDS == 0:
+                n_out = append_lanes(found, k, lanes, out, n_out)
+            else:
+                n_unsure = append_lanes(found, k, lanes, unsure, n_unsure)
+        for k in range(before, n_unsure):
+            prefetch(words, WORDS * np.int64(unsure[k]))
+        end[first + j], runs.kept[j] = n_out, n_unsure
         at = mark[j]
     return n_out
 
@@ -55,7 +47,7 @@ def check_words(record, slots, first, n, clause_words, messages, words, runs, n_
     """Write what was kept where words have to be looked at, and has them; the new end."""
     keyword_start, keyword = clause_words
     keyword_first, n_keywords, member = messages
-    out, begin, end, found, mark = runs.message, runs.begin, runs.end, runs.pending, runs.mark
+    out, begin, end, unsure = runs.message, runs.begin, runs.end, runs.unsure
     at = np.int64(0)
     for j in range(n):
         clause = slots[first + j]
@@ -63,7 +55,7 @@ def check_words(record, slots, first, n, clause_words, messages, words, runs, n_
         if record[place + MASK] & NEEDS_WORDS != 0:
             begin[first + j] = n_out
             for k in range(at, runs.kept[j]):
-                m = found[k]
+                m = unsure[k]
                 there = WORDS * np.int64(m)
                 if words[there] < WORDS:
                     has_all = has_others(record, place, keyword_start, keyword, clause, words, there + 1, words[there])
@@ -73,7 +65,7 @@ def check_words(record, slots, first, n, clause_words, messages, words, runs, n_
                     out[n_out] = m
                     n_out += 1
             end[first + j] = n_out
-        at = mark[j]
+        at = runs.kept[j]
     return n_out
 
 
