@@ -19,6 +19,13 @@ def tick_us(record: Record) -> float | None:
     return None if arrival is None or expiry is None else arrival + expiry
 
 
+def longest_call_ms(record: Record) -> float | None:
+    """Of arrivals: what somebody waits for at most."""
+    if "step_arrival_seconds" not in record.facts or not record.chunk_seconds.size:
+        return None
+    return float(1e3 * record.chunk_seconds.max())
+
+
 def refills_per_message(record: Record) -> float | None:
     n = record.number("n_refills")
     return None if n is None else n / record.n_messages
@@ -53,6 +60,7 @@ RANKING = (
     Metric("arrival_us", "µs per arrival", "mean: whom it concerns, and their lists", "lower", arrival_us),
     Metric("expiry_us", "µs per end", "mean: taking it out of the lists, refilling them", "lower", expiry_us),
     Metric("tick_us", "µs per arrival and end", "mean", "lower", tick_us),
+    Metric("longest_call_ms", "longest call, ms", "of those in which messages arrive", "lower", longest_call_ms),
     Metric("refills_per_message", "refills per message", "buffers filled anew from the window", "lower", refills_per_message),
     Metric("scored_per_refill", "messages scored per refill", "by the index of the window", "lower", scored_per_refill),
     Metric("held_per_subscription", "messages held", "by the buffer of a subscription", "lower", held_per_subscription),

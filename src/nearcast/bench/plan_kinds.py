@@ -12,6 +12,7 @@ SUBJECTS = {
     "service": "index",
     "prototype": "method",
     "ranked": "index",
+    "ranked_prototype": "method",
     "ranked_shards": "method",
     "ranked_stream": "method",
     "simulated_shards": "method",
@@ -35,6 +36,7 @@ DEFAULT_METRICS = {
         "arrival_us",
         "expiry_us",
         "tick_us",
+        "longest_call_ms",
         "candidates_per_message",
         "nodes_per_message",
         "refills_per_message",
@@ -43,6 +45,7 @@ DEFAULT_METRICS = {
         "bytes_per_subscription",
         "fill_seconds",
     ),
+    "ranked_prototype": ("tick_us", "longest_call_ms", "refills_per_message", "bytes_per_subscription", "fill_seconds"),
     "ranked_shards": (
         "messages_per_second",
         "work_us_per_message",

@@ -31,6 +31,11 @@ def prototype_folder(given: str, module: str) -> Path | str:
 def load(module: str, folders: Sequence[Path]) -> Any:
     """Modules of a prototype import each other by name, so its folders must be on the path meanwhile."""
     added = [str(folder) for folder in folders]
+    # Another one may have modules of the same names.
+    for name in (file.stem for folder in folders for file in folder.glob("*.py")):
+        loaded = getattr(sys.modules.get(name), "__file__", None)
+        if loaded is not None and str(Path(loaded).parent) not in added:
+            del sys.modules[name]
     sys.path[:0] = added
     try:
         return importlib.import_module(module)

@@ -22,7 +22,7 @@ import pyarrow as pa
 from nearcast import settings
 from nearcast.bench.change_sums import sum_of_changes
 from nearcast.bench.plan import Plan, Point, Series
-from nearcast.bench.ranked_story import ranked_subscriptions
+from nearcast.bench.ranked_story import check_usable, ranked_subscriptions
 from nearcast.bench.record import Record
 from nearcast.engines.ranked.buffer_kinds import BUFFER_KINDS, buffer_kind
 from nearcast.engines.ranked.ranker import Ranker
@@ -121,7 +121,7 @@ class _Story:
         for first in range(0, self.subscriptions.num_rows, _SUBSCRIBED_AT_ONCE):
             part = self.subscriptions.slice(first, _SUBSCRIBED_AT_ONCE)
             ranker.subscribe_table(part.append_column("k", pa.array(np.full(part.num_rows, k, np.int32))))
-            _check_usable(ranker)
+            check_usable(ranker)
 
     def steps(self, first: int, n: int) -> range:
         return range(first, first + n)
@@ -187,7 +187,7 @@ def _live(story: _Story, label: str, method: Method, folder: Path, n_checked: in
         changes += [ended.num_rows, sum_of_changes(ended)]
         for chunk in story.arriving(step):
             seconds, arrived = _timed(ranker.publish_table, chunk)
-            _check_usable(ranker)
+            check_usable(ranker)
             arrivals.append(seconds)
             told.append(arrived.num_rows)
             for name, counted in counters.items():
@@ -273,13 +273,6 @@ def _timed(work: Callable[[Any], Any], given: Any) -> tuple[float, Any]:
     begin = time.perf_counter()
     done = work(given)
     return time.perf_counter() - begin, done
-
-
-def _check_usable(ranker: Ranker) -> None:
-    rejected = ranker.report.rejected
-    if rejected:
-        row, reason = rejected[0]
-        raise NearcastError(f"{len(rejected)} generated rows were rejected; the first, row {row}: {reason}")
 
 
 def _check_reference(plan: Plan) -> None:

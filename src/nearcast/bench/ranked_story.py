@@ -85,7 +85,13 @@ class RankedStory:
 def taken_by(ranker: Ranker, batch: RankedBatch) -> pa.Table:
     """What one process says of a batch that files subscriptions or brings messages, but not both."""
     changes = ranker.subscribe_table(batch.put) if batch.put.num_rows else ranker.publish_table(batch.messages)
-    if ranker.report.rejected:
-        row, reason = ranker.report.rejected[0]
-        raise NearcastError(f"{len(ranker.report.rejected)} generated rows were rejected; the first, row {row}: {reason}")
+    check_usable(ranker)
     return changes
+
+
+def check_usable(ranker: Ranker) -> None:
+    """All that was given in the last call was taken."""
+    rejected = ranker.report.rejected
+    if rejected:
+        row, reason = rejected[0]
+        raise NearcastError(f"{len(rejected)} generated rows were rejected; the first, row {row}: {reason}")

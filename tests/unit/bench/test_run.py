@@ -115,6 +115,7 @@ OF_RANKS = (
     "arrival_us",
     "expiry_us",
     "tick_us",
+    "longest_call_ms",
     "refills_per_message",
     "scored_per_refill",
     "held_per_subscription",
