@@ -21,7 +21,6 @@ _BY_PLACE = {
     "y": np.float64,
     "length": np.float64,
     "is_alive": np.uint8,
-    "id_number": np.int32,
 }
 _BY_KEYWORD = {"keyword": np.int32, "value": np.float64, "n_times": np.int32}
 # What is over is cleared away when it outnumbers the living, but not before there is this much.
@@ -49,6 +48,32 @@ class ArrivingMessages(NamedTuple):
         return ArrivingMessages(self.ids.take(pa.array(rows)), *sides, start, self.keyword[at], self.n_times[at])
 
 
+class _Names:
+    """The ids of all messages from sequence number `first` on, and of each id its latest message."""
+
+    def __init__(self, first: int, kind: str | None) -> None:
+        self.first = first
+        self.ids = Identifiers()
+        self.ids.kind = kind
+        self.number = GrowingArray(np.int32)
+        self.latest = GrowingArray(np.int64)
+
+    def append(self, ids: pa.Array) -> None:
+        known = self.ids.add(ids)
+        self.latest.extend(_NO_MESSAGE, self.ids.n - self.latest.n)
+        self.latest.used[known] = self.first + self.number.n + np.arange(len(known))
+        self.number.extend(known)
+
+    def drop_before(self, first: int) -> None:
+        """Forget which ids the first messages had; the ids themselves are known on."""
+        self.number.drop(first - self.first)
+        self.first = first
+
+    @property
+    def n_bytes(self) -> int:
+        return self.number.room.nbytes + self.latest.room.nbytes + self.ids.n_bytes
+
+
 class MessageWindow:
     """Messages from arrival until they are cleared away after their end; who sets `is_alive` is the engine.
 
@@ -60,9 +85,14 @@ class MessageWindow:
         self._columns = {name: GrowingArray(dtype) for name, dtype in _BY_PLACE.items()}
         self._keyword_start = GrowingArray(np.int64, np.zeros(1, np.int64))
         self._words = {name: GrowingArray(dtype) for name, dtype in _BY_KEYWORD.items()}
-        self.ids = Identifiers()
-        # Of each id its latest message.
-        self._latest = GrowingArray(np.int64)
+        self._names = _Names(0, None)
+        # The same without what came before the window was cleared the last time: ready when all that is over.
+        self._later_names = _Names(0, None)
+
+    @property
+    def ids(self) -> Identifiers:
+        """All that are known, also of some messages that are gone."""
+        return self._names.ids
 
     @property
     def n(self) -> int:
@@ -80,11 +110,11 @@ class MessageWindow:
 
     @property
     def n_bytes(self) -> int:
-        grown = (*self._columns.values(), self._keyword_start, *self._words.values(), self._latest)
-        return sum(array.room.nbytes for array in grown) + self.ids.n_bytes
+        grown = (*self._columns.values(), self._keyword_start, *self._words.values())
+        return sum(array.room.nbytes for array in grown) + self._names.n_bytes + self._later_names.n_bytes
 
     def layout(self) -> WindowArrays:
-        columns = {name: column.used for name, column in self._columns.items() if name != "id_number"}
+        columns = {name: column.used for name, column in self._columns.items()}
         words = {name: column.used for name, column in self._words.items()}
         return WindowArrays(np.array([self.base], np.int64), **columns, keyword_start=self._keyword_start.used, **words)
 
@@ -95,14 +125,14 @@ class MessageWindow:
     def id_numbers(self, numbers: NDArray[np.int64]) -> NDArray[np.int32]:
         """The numbers of the ids of messages: equal for messages of the same id."""
         found = np.empty(len(numbers), np.int32)
-        look_up_ids(self._columns["id_number"].used, numbers - self.base, found)
+        look_up_ids(self._names.number.used, numbers - self._names.first, found)
         return found
 
     def numbers_of(self, ids: pa.Array) -> NDArray[np.int64]:
         """The sequence number of the living message with each id; -1 where there is none."""
         known = self.ids.find(ids)
         found = np.full(len(known), _NO_MESSAGE, np.int64)
-        found[known >= 0] = self._latest.used[known[known >= 0]]
+        found[known >= 0] = self._names.latest.used[known[known >= 0]]
         places = found - self.base
         is_here = places >= 0
         is_here[is_here] = self._columns["is_alive"].used[places[is_here]] != 0
@@ -114,10 +144,9 @@ class MessageWindow:
         if n == 0:
             return
         first = self.n
-        known = self.ids.add(messages.ids)
-        self._latest.extend(_NO_MESSAGE, self.ids.n - self._latest.n)
-        self._latest.used[known] = self.next_number + np.arange(n)
-        rows: dict[str, NDArray[Any]] = {"time": messages.time, "x": messages.x, "y": messages.y, "id_number": known}
+        for names in (self._names, self._later_names):
+            names.append(messages.ids)
+        rows: dict[str, NDArray[Any]] = {"time": messages.time, "x": messages.x, "y": messages.y}
         for name, column in self._columns.items():
             column.extend(rows.get(name, 0), n)
         start = self._keyword_start.used[-1]
@@ -147,26 +176,17 @@ class MessageWindow:
             column.drop(n_words)
         self._keyword_start.used[:] -= n_words
         self.base += n_over
-        self._forget_ids()
+        if self._later_names.first <= self.base:
+            self._names, self._later_names = self._later_names, _Names(self.next_number, self.ids.kind)
+        self._names.drop_before(self.base)
         return n_over
-
-    def _forget_ids(self) -> None:
-        """Keep only the ids of messages that have a place."""
-        values = self.ids.take(self._columns["id_number"].used) if self.n else None
-        kind, self.ids = self.ids.kind, Identifiers()
-        self.ids.kind = kind
-        self._latest = GrowingArray(np.int64)
-        if values is not None:
-            known = self.ids.add(values)
-            self._columns["id_number"].used[:] = known
-            self._latest.extend(_NO_MESSAGE, self.ids.n)
-            self._latest.used[known] = self.base + np.arange(self.n)
 
     # --- on disk -----------------------------------------------------------------------------------------------------
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         own = {name: column.used for name, column in (*self._columns.items(), *self._words.items())}
-        own |= {"keyword_start": self._keyword_start.used, "latest": self._latest.used, "head": np.array([self.base])}
+        own |= {"keyword_start": self._keyword_start.used, "head": np.array([self.base])}
+        own |= {"id_number": self._names.number.used, "latest": self._names.latest.used}
         return own | {f"ids.{name}": array for name, array in self.ids.arrays().items()}
 
     @classmethod
@@ -176,7 +196,9 @@ class MessageWindow:
         window._columns = {name: GrowingArray(dtype, arrays[name]) for name, dtype in _BY_PLACE.items()}
         window._words = {name: GrowingArray(dtype, arrays[name]) for name, dtype in _BY_KEYWORD.items()}
         window._keyword_start = GrowingArray(np.int64, arrays["keyword_start"])
-        window._latest = GrowingArray(np.int64, arrays["latest"])
         own = {name.removeprefix("ids."): array for name, array in arrays.items() if name.startswith("ids.")}
-        window.ids = Identifiers.from_arrays(id_kind, own)
+        window._names, window._later_names = _Names(window.base, id_kind), _Names(window.next_number, id_kind)
+        window._names.ids = Identifiers.from_arrays(id_kind, own)
+        window._names.number = GrowingArray(np.int32, arrays["id_number"])
+        window._names.latest = GrowingArray(np.int64, arrays["latest"])
         return window

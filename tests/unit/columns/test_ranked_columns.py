@@ -87,6 +87,29 @@ def test_a_window_knows_its_messages_by_id_while_they_live(monkeypatch: pytest.M
     window.append(arriving(102, []), WEIGHTS)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_ids_of_messages_that_are_gone_are_forgotten_by_and_by(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nearcast.columns.window._LEAST_OVER", 0)
+    rng, window, oldest = np.random.default_rng(seed), MessageWindow(), 0
+    ids: list[int] = []
+    for round in range(80):
+        # An id comes again now and then, when its message is over.
+        first = 7 * round if round % 5 else 7 * max(0, round - 30)
+        window.append(arriving(first, [[0]] * 7), WEIGHTS)
+        ids += range(first, first + 7)
+        oldest = min(oldest + int(rng.integers(0, 15)), len(ids) - 3) if round > 5 else 0
+        window.layout().is_alive[:] = np.arange(window.base, window.next_number) >= oldest
+        window.clear_over()
+        if round == 20:
+            window = MessageWindow.from_arrays(window.ids.kind, window.arrays())
+        living = np.arange(oldest, len(ids))
+        assert window.ids_of(living).to_pylist() == ids[oldest:]
+        latest = {id: number for number, id in enumerate(ids) if number >= oldest}
+        asked = sorted(set(ids))
+        assert window.numbers_of(pa.array(asked)).tolist() == [latest.get(id, -1) for id in asked]
+    assert window.ids.n < len(set(ids)) // 4
+
+
 def test_words_are_counted() -> None:
     start, ids = np.array([5, 9, 9, 11], np.int64), np.array([3, 1, -1, 3, 2, 2], np.int32)
     set_start, members = keyword_sets_of(start, ids)
