@@ -34,6 +34,8 @@ from nearcast.model.window import TimeWindow
 from nearcast.workloads import open_workload
 
 _SUBSCRIBED_AT_ONCE = 100_000
+# A state that is opened has no room to spare: what there is moves once, in steps that are not timed.
+_SETTLING = 2
 _WARM_MESSAGES = 20
 # A state depends on its buffers, not on the index; this one is fast.
 _FILLED_BY = "impact_grid"
@@ -84,7 +86,7 @@ class _Story:
     def __init__(self, plan: Plan, point: Point) -> None:
         self.size, self.seed = point.size, plan.seed
         self.workload = open_workload(point.workload, **point.workload_parameters)
-        n_steps = point.size.life + point.size.warm_steps + point.size.repetitions
+        n_steps = point.size.life + point.size.warm_steps + _SETTLING + point.size.repetitions
         self._messages = self.workload.messages(point.size.n_messages * n_steps, plan.seed)
         self.subscriptions = ranked_subscriptions(self.workload, point.size.n_subscriptions, plan.seed)
         first_window = self._messages.slice(0, point.size.n_messages * point.size.life)
@@ -178,10 +180,15 @@ def _live(story: _Story, label: str, method: Method, folder: Path, n_checked: in
     begin = time.perf_counter()
     ranker = Ranker.open(state, method.subject, is_mapped=False, changes=method.changes, **method.index_parameters)
     facts["build_seconds"] = time.perf_counter() - begin
+    first = story.size.life + story.size.warm_steps
+    for step in story.steps(first, _SETTLING):
+        ranker.advance_table(float(step))
+        for chunk in story.arriving(step):
+            ranker.publish_table(chunk)
     before = ranker.stats()
     arrivals, ends, n_bytes, told, changes = [], [], [], [], []
     counters: dict[str, list[int]] = {"candidates": [], "nodes_visited": []}
-    for step in story.steps(story.size.life + story.size.warm_steps, story.size.repetitions):
+    for step in story.steps(first + _SETTLING, story.size.repetitions):
         seconds, ended = _timed(ranker.advance_table, float(step))
         ends.append(seconds)
         changes += [ended.num_rows, sum_of_changes(ended)]

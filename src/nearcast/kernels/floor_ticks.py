@@ -77,7 +77,7 @@ from nearcast.kernels.ticks import (
 from nearcast.kernels.window import is_newer, pop_oldest
 
 # Rows and lists that are asked for ahead of their use, and how much of them is in a line of memory.
-_ROWS_AHEAD, _LISTS_AHEAD, _PER_LINE = 24, 8, 16
+_ROWS_AHEAD, _LISTS_AHEAD, _TOGETHER, _PER_LINE = 32, 8, 8, 16
 
 
 @kernel
@@ -123,6 +123,8 @@ def finish_tick(found, buffers, window, judge, ends, run, changes, is_timed, n_c
 @kernel
 def admit_found(found, buffers, window, judge, ends, run, changes, is_timed):
     """Offer the message that has arrived to those it was found for; False if room is lacking."""
+    buffers, window, judge, ends = lent(buffers), lent(window), lent(judge), lent(ends)
+    run, changes = lent(run), lent(changes)
     at, base = run.at, window.head[BASE]
     row, pool, keys = buffers.row, buffers.pool, buffers.key
     first, _, start, subscriber, score = lent(found)
@@ -140,10 +142,11 @@ def admit_found(found, buffers, window, judge, ends, run, changes, is_timed):
     is_late, is_in_order = at[NEWEST] != number, at[LAST_LATE] < oldest
     begin, end, n_found = start[place - first], start[place - first + 1], start[start.size - 1]
     for i in range(begin + at[N_DONE], end):
-        if i + _ROWS_AHEAD < n_found:
-            prefetch(row, int(subscriber[i + _ROWS_AHEAD]) * ROW)
-        if i + _LISTS_AHEAD < n_found:
-            ask_for_place(row, pool, int(subscriber[i + _LISTS_AHEAD]), score[i + _LISTS_AHEAD])
+        if i % _TOGETHER == 0:
+            for ahead in range(i + _ROWS_AHEAD, min(i + _ROWS_AHEAD + _TOGETHER, n_found)):
+                prefetch(row, int(subscriber[ahead]) * ROW)
+            for ahead in range(i + _LISTS_AHEAD, min(i + _LISTS_AHEAD + _TOGETHER, n_found)):
+                ask_for_place(row, pool, int(subscriber[ahead]), score[ahead])
         s = int(subscriber[i])
         if n_told[0] + 2 > tick_of.size or at[N_CUT] == cut.size or not has_chunks(head, chunk, 1):
             at[N_DONE] = i - begin
@@ -225,6 +228,8 @@ def gather_due(window, run, is_timed, n_counted):
 @kernel
 def drop_due(buffers, window, judge, ends, run, changes):
     """Take the messages that are due out of the best k of those who wait at them; False if room is lacking."""
+    buffers, window, judge, ends = lent(buffers), lent(window), lent(judge), lent(ends)
+    run, changes = lent(run), lent(changes)
     at, due, lacking, scarce = run.at, run.due, run.lacking, run.scarce
     base, time, is_alive = window.head[BASE], window.time, window.is_alive
     row, pool, keys = buffers.row, buffers.pool, buffers.key
@@ -236,7 +241,11 @@ def drop_due(buffers, window, judge, ends, run, changes):
     for i in range(at[N_DUE_DONE], at[N_DUE]):
         number = due[i]
         ask_for_next(row, pool, first_chunk, chunk, number - base)
+        here = NO_CHUNK
         while first_chunk[number - base] != NO_CHUNK:
+            if first_chunk[number - base] != here:
+                here = int(first_chunk[number - base])
+                ask_for_lists(row, pool, chunk, int(chunk[here * CHUNK + NEXT]))
             s = next_waiting(first_chunk, chunk, number - base)
             k = k_of(row[s * ROW + ROOMS])
             is_short = n_told[0] + 2 * k > tick_of.size or at[N_LACKING] == lacking.size
@@ -288,7 +297,7 @@ def next_waiting(first_chunk, chunk, place):
 
 @inline_kernel
 def ask_for_next(row, pool, first_chunk, chunk, place):
-    """Have brought from memory what the messages that end next are waited for by: chunks, then rows, then lists."""
+    """Have brought from memory what the messages that end next are waited for by: chunks, rows, and the lists of the first."""
     if place + 3 >= first_chunk.size:
         return
     if first_chunk[place + 3] != NO_CHUNK:
@@ -298,11 +307,15 @@ def ask_for_next(row, pool, first_chunk, chunk, place):
         for i in range(chunk[at * CHUNK + COUNT]):
             prefetch(row, int(chunk[at * CHUNK + MEMBERS + i]) * ROW)
         at = int(chunk[at * CHUNK + NEXT])
-    at = int(first_chunk[place + 1])
-    while at != NO_CHUNK:
+    ask_for_lists(row, pool, chunk, int(first_chunk[place + 1]))
+
+
+@inline_kernel
+def ask_for_lists(row, pool, chunk, at):
+    """Have the lists of the members of a chunk brought from memory, if there is one."""
+    if at != NO_CHUNK:
         for i in range(chunk[at * CHUNK + COUNT]):
             ask_for_list(row, pool, int(chunk[at * CHUNK + MEMBERS + i]))
-        at = int(chunk[at * CHUNK + NEXT])
 
 
 @inline_kernel

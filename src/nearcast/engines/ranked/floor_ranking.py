@@ -26,8 +26,9 @@ from nearcast.kernels.result_buffers import NO_MESSAGE
 from nearcast.kernels.simd_plain import LANES
 from nearcast.model.window import CountWindow, TimeWindow
 
-# Messages that subscriptions are found for at a time.
-_FOUND_AT_ONCE = 256
+# Messages that subscriptions are found for at a time: as many as reach about so many lists, whose rows and records stay near
+# from one step to the next.
+_MOST_AT_ONCE, _FEWEST_AT_ONCE, _REACHED_AT_ONCE = 256, 32, 12_000
 # Lists that would lack messages before one in so many of the window has ended are refilled together.
 _SOON = 1024
 
@@ -51,6 +52,7 @@ class FloorRanking(Ranking):
         super().__init__(window, index, buffer, window_index, is_net)
         self.buffers, self.calendar, self.state = FloorBuffers(buffer), Ends(), FloorState(span_of(window))
         self._scratch = _scratch_for(0, 0)
+        self._n_at_once = _MOST_AT_ONCE
         # Who has the best k messages and no more, or had: soon to be refilled, together with others.
         self._scarce = np.empty(0, np.int32)
         self.index.build(self.subscribers, self.buffers.threshold, self.ground)
@@ -100,8 +102,7 @@ class FloorRanking(Ranking):
         while True:
             place = int(at[ticks.PLACE])
             if at[ticks.PHASE] == ticks.ARRIVE and place < last and not found.first <= place < found.last:
-                layouts = (self.subscribers.layout(), self.window.layout())
-                found = self.index.find(*layouts, place, min(place + _FOUND_AT_ONCE, last), state.counters)
+                found = self._found(place, last)
             held = (self.buffers.layout(), self.window.layout(), self._judge())
             arrays = (*held, self.calendar.layout(), state.run(), state.changes)
             end = min(max(found.last, int(at[ticks.PLACE])), last)
@@ -121,6 +122,14 @@ class FloorRanking(Ranking):
             self.calendar.clear(n_over)
             at[ticks.PLACE] -= n_over
         return changes
+
+    def _found(self, place: int, last: int) -> FoundArrays:
+        """Whom the messages from a place on reach, some at a time."""
+        end = min(place + self._n_at_once, last)
+        found = self.index.find(self.subscribers.layout(), self.window.layout(), place, end, self.state.counters)
+        n_wanted = _REACHED_AT_ONCE * (end - place) // max(1, len(found.subscriber))
+        self._n_at_once = min(max(n_wanted, _FEWEST_AT_ONCE), _MOST_AT_ONCE)
+        return found
 
     def _refill_scarce(self) -> None:
         """Refill lists that would lack messages soon: many at once, and not in the middle of a run."""

@@ -26,8 +26,8 @@ from nearcast.kernels.floor_layouts import (
 from nearcast.kernels.result_buffers import NO_MESSAGE
 
 _FIRST_ROOM = 1024
-# Room for more changes than this is given back.
-_MOST_KEPT = 1 << 20
+# Room for more changes than this, and for so many times as many as there were, is given back.
+_MOST_KEPT, _MOST_SPARE = 1 << 20, 4
 
 
 class FloorState:
@@ -101,13 +101,15 @@ class FloorState:
         n = int(self.changes.n[0])
         self.changes.n[0] = 0
         self.at[TOLD_BEFORE] += n
-        told: tuple[NDArray[Any], ...] = tuple(column[:n].copy() for column in self.changes[1:])
-        if len(self.changes.tick) > _MOST_KEPT:
-            self.changes = room_for(_FIRST_ROOM)
+        told: tuple[NDArray[Any], ...] = tuple(column[:n] for column in self.changes[1:])
         if self.at[N_TAKEN_BACK]:
             self.at[N_TAKEN_BACK] = 0
             is_told = told[3] != TAKEN_BACK
             told = tuple(column[is_told] for column in told)
+        else:
+            told = tuple(column.copy() for column in told)
+        if len(self.changes.tick) > max(_MOST_KEPT, _MOST_SPARE * n):
+            self.changes = room_for(_FIRST_ROOM)
         if is_net:
             told = net(told, window.id_numbers(told[2]))
             told[0][:] = tick

@@ -35,15 +35,21 @@ _SECOND_SHARE, _LEAST_SECOND = 128, 4096
 _LEAST_BESIDE, _BESIDE_SHARE = 20_000, 2
 # Everything is filed anew after so many times as many messages as were in the sample, but not before so many.
 _SAMPLES_LATER, _LEAST_LATER = 8, 20_000
+# So many subscriptions share what a cell costs.
+_MANY = 1_000_000
 _NO_FLOOR = math.inf
 _FIRST_ROOM = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
 class ImpactParameters(Parameters):
-    """`cell_cost`: what it costs to be in a cell, in looks per message; `fresh`: most subscriptions that are in no list."""
+    """`cell_cost`: what it costs to be in a cell, in looks per message; `fresh`: most subscriptions that are in no list.
 
-    cell_cost: float = 2e-3
+    Beyond a million subscriptions being in a cell costs less, as the root of how many there are: lists are longer, and more of
+    them share what there is to do for a cell.
+    """
+
+    cell_cost: float = 5e-4
     fresh: int = 64
 
     def __post_init__(self) -> None:
@@ -177,7 +183,7 @@ class ImpactGrid(AheadIndex):
 
     def _file_all(self, subscribers: Subscribers, is_beside: bool = False) -> None:
         """At once, or in a thread beside the messages, if that is not under way already."""
-        everything = Everything(self._ground, subscribers, self._window, self._cost_of_cell)
+        everything = Everything(self._ground, subscribers, self._window, self._cost_of_cell(subscribers))
         if not is_beside:
             self._take_over(everything.filed())
         elif self._filing is None:
@@ -198,12 +204,12 @@ class ImpactGrid(AheadIndex):
 
     def _part_of(self, subscribers: Subscribers, numbers: NDArray[np.int32], part: int) -> PartArrays:
         self._sample = with_words_of(subscribers, self._sample)
-        return build_part(self._sample, self._grid, self._frame, subscribers, self._floor, numbers, part, self._cost_of_cell)
+        cost = self._cost_of_cell(subscribers)
+        return build_part(self._sample, self._grid, self._frame, subscribers, self._floor, numbers, part, cost)
 
-    @property
-    def _cost_of_cell(self) -> float:
+    def _cost_of_cell(self, subscribers: Subscribers) -> float:
         assert isinstance(self.parameters, ImpactParameters)
-        return self.parameters.cell_cost
+        return self.parameters.cell_cost * min(1.0, math.sqrt(_MANY / max(1, subscribers.n)))
 
     @property
     def _most_fresh(self) -> int:

@@ -61,6 +61,20 @@ def test_a_burst_is_ranked_as_by_a_scan(window: Any, spare: float, tmp_path: Pat
             assert ours.stats()["buffers_bytes"] == n_bytes
 
 
+def test_messages_that_reach_many_lists_come_in_smaller_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    options: dict[str, Any] = {"space": "plane", "max_distance": 4.0}
+    told = []
+    for reached in (12_000, 30):
+        monkeypatch.setattr("nearcast.engines.ranked.floor_ranking._REACHED_AT_ONCE", reached)
+        monkeypatch.setattr("nearcast.engines.ranked.floor_ranking._FEWEST_AT_ONCE", 2)
+        ranker = nc.Ranker(nc.CountWindow(30), **options)
+        ranker.subscribe_table(_subscriptions())
+        told.append(sorted(map(str, ranker.publish_table(_burst(5, 90)).to_pylist())))
+        n_at_once = ranker._ranking._n_at_once  # type: ignore[union-attr]
+        assert n_at_once == 256 if reached == 12_000 else 2 <= n_at_once < 30
+    assert told[0] == told[1]
+
+
 def test_a_saved_ranker_gets_lists_above_a_floor_from_its_new_index(tmp_path: Path) -> None:
     options: dict[str, Any] = {"space": "plane", "max_distance": 4.0}
     saved = nc.Ranker(nc.TimeWindow(8.0), "group_pruned", **options)
@@ -83,6 +97,9 @@ def test_room_for_many_changes_is_given_back(monkeypatch: pytest.MonkeyPatch) ->
     ranker = nc.Ranker(nc.CountWindow(30), space="plane", max_distance=4.0)
     ranker.publish_table(_burst(3, 20))
     assert ranker.subscribe_table(_subscriptions()).num_rows > 16
+    # As many may come again; when they do not, it is given back.
+    assert len(ranker._ranking.state.changes.tick) > 16  # type: ignore[union-attr]
+    assert ranker.publish([nc.Message(1000, keywords=[999], location=(0.5, 0.5), time=1000.0)]) == []
     assert len(ranker._ranking.state.changes.tick) == 4  # type: ignore[union-attr]
 
 

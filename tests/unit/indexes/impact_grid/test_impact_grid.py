@@ -42,6 +42,23 @@ def test_classes_and_cells_give_the_answers_of_the_oracle() -> None:
     run_ranked_worlds(makers, 3, seed=5)
 
 
+@pytest.mark.usefixtures("small")
+def test_cells_are_finer_where_there_are_many_subscriptions(monkeypatch: pytest.MonkeyPatch) -> None:
+    subscriptions, batches = _world(3, "plane", 300, 400)
+    cells, tops = [], []
+    for many in (1_000_000, 1):
+        monkeypatch.setattr("nearcast.indexes.impact_grid.index._MANY", many)
+        ranker = nc.Ranker(nc.CountWindow(100), "impact_grid", space="plane", max_distance=30.0, cell_cost=3e-3)
+        ranker.publish_table(batches[0])
+        ranker.subscribe_table(subscriptions)
+        for batch in batches[1:]:
+            ranker.publish_table(batch)
+        cells.append(int(ranker.stats()["cells"]))
+        tops.append(ranker.top_table())
+    assert tops[0].equals(tops[1])
+    assert cells[0] < cells[1]
+
+
 def _world(seed: int, space: str, n: int, n_messages: int) -> tuple[pa.Table, list[pa.Table]]:
     """Subscriptions of up to nine words in a few towns, and messages that repeat words."""
     rng = np.random.default_rng(seed)
