@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -72,7 +73,7 @@ class _Story:
         return part.append_column("time", pa.array(np.arange(first, first + part.num_rows, dtype=np.float64)))
 
 
-class _Lived:
+class _Lived(ABC):
     """What both sides have in common: batch after batch, of which the last ones are timed."""
 
     def __init__(self, story: _Story) -> None:
@@ -94,21 +95,24 @@ class _Lived:
             self.seconds.append(time.perf_counter() - begin)
             self.n_told.append(self.count(told))
 
+    @abstractmethod
     def prepared(self, first: int) -> Any:
-        raise NotImplementedError
+        """What is taken in, outside of the clock."""
 
+    @abstractmethod
     def take(self, given: Any) -> Any:
-        raise NotImplementedError
+        """Take it in, and tell what changes."""
 
+    @abstractmethod
     def count(self, told: Any) -> int:
-        raise NotImplementedError
+        """How many changes were told."""
 
     def facts(self) -> dict[str, Any]:
         return {}
 
+    @abstractmethod
     def scores(self, numbers: NDArray[np.int64]) -> list[NDArray[np.float64]]:
         """Of the best messages of some subscriptions, best first."""
-        raise NotImplementedError
 
     def record(self) -> Record:
         story = self.story
