@@ -57,7 +57,7 @@ from nearcast.indexes.moving_grid.lists import (
     resized,
     wider_room,
 )
-from nearcast.kernels.compile import inline_kernel, kernel
+from nearcast.kernels.compile import inline_kernel, kernel, lent
 from nearcast.kernels.simd import prefetch
 
 _AHEAD = 16
@@ -214,6 +214,8 @@ def move_clauses(side, bounds, clauses, record, slots, to, first, last):
 
     A clause that stays in its cell, which most do, is only written over.
     """
+    side, bounds, clauses, record = lent(side), lent(bounds), lent(clauses), lent(record)
+    slots, to = lent(slots), lent(to)
     x0, y0, x1, y1 = clauses.x0, clauses.y0, clauses.x1, clauses.y1
     to_x0, to_y0, to_x1, to_y1 = to
     door, span, pool = side.door, side.span, side.pool

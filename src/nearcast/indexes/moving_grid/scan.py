@@ -7,7 +7,7 @@ import numpy as np
 from nearcast.indexes.moving_grid.keys import cell_of_key, fine_place, packed_corners, place_in_cell
 from nearcast.indexes.moving_grid.layout import BLOCK, MESSAGE_BITS, MESSAGES, NO_ROOM, PLACE_SHIFT, SIZE_MASK
 from nearcast.indexes.moving_grid.lists import blocks_of
-from nearcast.kernels.compile import inline_kernel, kernel
+from nearcast.kernels.compile import inline_kernel, kernel, lent
 from nearcast.kernels.simd import append_eight, eight_points, lowest_lane
 
 _EIGHT, _BOTH = 255, 65535
@@ -46,6 +46,9 @@ def scan_lists(pool, frame, key, lists, list_end, n, old, new, live, left_runs, 
 
     Dead messages are among them, and some without the keywords. Returns the messages tested, or NO_ROOM.
     """
+    pool, frame, key, lists = lent(pool), lent(frame), lent(key), lent(lists)
+    list_end, old, new, live = lent(list_end), lent(old), lent(new), lent(live)
+    left_runs, entered_runs = lent(left_runs), lent(entered_runs)
     mx, my, left, entered = live.x0, live.y0, left_runs.pending, entered_runs.pending
     to_left, to_entered, n_tested, at_list = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
     for j in range(n):
