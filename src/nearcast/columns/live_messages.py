@@ -210,7 +210,7 @@ class LiveMessages:
 def _empty() -> LiveArrays:
     none, whole = np.zeros(0), np.zeros(0, np.int32)
     flags = np.zeros(0, np.uint8)
-    return LiveArrays(np.zeros(0, np.int64), whole, whole, none, none, none, none, none, flags, flags)
+    return LiveArrays(np.zeros(0, np.int64), whole, whole, none, none, none, none, none, flags, _packed(flags))
 
 
 def _packed(is_alive: NDArray[np.uint8]) -> NDArray[np.uint32]:

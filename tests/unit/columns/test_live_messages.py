@@ -40,6 +40,14 @@ def test_messages_die_in_the_order_of_their_times() -> None:
     assert store.ids.find(pa.array([3])).tolist() == [ABSENT]
 
 
+def test_an_empty_store_has_columns_of_the_same_types() -> None:
+    # Kernels are compiled once.
+    store = LiveMessages()
+    before = [array.dtype for array in store.layout()]
+    store.add(pa.array([1]), batch_of([[3]], [0.0]), np.array([5.0]))
+    assert [array.dtype for array in store.layout()] == before
+
+
 def test_slots_and_words_are_used_again_after_release() -> None:
     store = LiveMessages()
     for round_ in range(30):
