@@ -25,6 +25,7 @@ from nearcast.bench.prototype_tables import (
     MOST_MESSAGE_WORDS,
     MOST_SUBSCRIPTION_WORDS,
     keyword_matrix,
+    left_out,
     load,
     prototype_folder,
     rounded,
@@ -98,8 +99,7 @@ def measure_moving_prototype(plan: Plan, point: Point, say: Callable[[str], None
     records = []
     for one in runners:
         if isinstance(one, str):
-            facts = {"workload": journey.workload.describe(), "n_subscriptions": len(journey.home), "left_out": one}
-            records.append(Record(facts, np.empty((0, 0)), np.empty(0, np.int64)))
+            records.append(left_out(journey.workload, len(journey.home), one))
         else:
             records.append(lived[id(one)].record)
         records[-1].facts["check"] = checked

@@ -14,7 +14,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from nearcast.bench.plan import DATA_FOLDER
+from nearcast.bench.record import Record
 from nearcast.columns.arrow import list_offsets, numbers
+from nearcast.workloads.base import Workload
 
 MOST_SUBSCRIPTION_WORDS, MOST_MESSAGE_WORDS = 5, 20
 
@@ -26,6 +28,12 @@ def prototype_folder(given: str, module: str) -> Path | str:
         return f"{DATA_FOLDER[1:]} is not set: the prototype lies beside that folder"
     folder = Path(given.replace(DATA_FOLDER, data or ""))
     return folder if (folder / f"{module}.py").is_file() else f"there is no prototype in {given!r}"
+
+
+def left_out(workload: Workload, n_subscriptions: int, reason: str) -> Record:
+    """The record of a series whose prototype is not there: no chunks, and why."""
+    facts = {"workload": workload.describe(), "n_subscriptions": n_subscriptions, "left_out": reason}
+    return Record(facts, np.empty((0, 0)), np.empty(0, np.int64))
 
 
 def load(module: str, folders: Sequence[Path]) -> Any:

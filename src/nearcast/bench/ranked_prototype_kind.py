@@ -27,6 +27,7 @@ from nearcast.bench.prototype_tables import (
     MOST_MESSAGE_WORDS,
     MOST_SUBSCRIPTION_WORDS,
     keyword_matrix,
+    left_out,
     load,
     prototype_folder,
     rounded,
@@ -245,14 +246,13 @@ def measure_ranked_prototype(plan: Plan, point: Point, say: Callable[[str], None
     say("checking")
     numbers = np.unique(np.linspace(0, size.n_subscriptions - 1, plan.check.messages).astype(np.int64))
     _compare(there, numbers)
+    checked = {"against": "each other", "messages": size.n_messages * size.repetitions, "equal": len(there) > 1}
     records = []
     for one in runners:
         if isinstance(one, str):
-            facts = {"workload": story.workload.describe(), "n_subscriptions": size.n_subscriptions, "left_out": one}
-            records.append(Record(facts, np.empty((0, 0)), np.empty(0, np.int64)))
+            records.append(left_out(story.workload, size.n_subscriptions, one))
         else:
             records.append(one.record())
-        checked = {"against": "each other", "messages": size.n_messages * size.repetitions, "equal": len(there) > 1}
         records[-1].facts["check"] = checked
     return records
 
