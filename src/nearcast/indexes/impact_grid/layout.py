@@ -31,7 +31,8 @@ class PartArrays(NamedTuple):
 
     A bucket is a keyword and a class of weight. Messages of a class look at its bucket and at those of lower classes, so that a
     subscription is only in those cells of a bucket that it reached in no lower one. A list is the number of entries whose own
-    word is their last and of the others, then the columns of each (`kernels/simd_near_plain.py`), with the subscription last.
+    word is their last and of the others, then both, sixteen entries at a time: the columns of each
+    (`kernels/simd_near_plain.py`), with the subscription last. So a list is read from one end to the other.
     """
 
     bucket: np.ndarray  # int64[2 · buckets], the list for everywhere (0 = none) and the bits of the levels that have cells

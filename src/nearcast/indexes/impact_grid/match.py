@@ -175,14 +175,17 @@ def scan_lists(words, parts, grid, frame, window, first, last, lists, figures, k
 @inline_kernel
 def scan_one(entry, at, n_simple, n_more, figures, of, near, n):
     for i in range(0, n_simple, LANES):
-        lanes = near_lanes(entry, at + i, n_simple, min(LANES, n_simple - i), figures, of)
+        n_here = min(LANES, n_simple - i)
+        lanes = near_lanes(entry, at, n_here, n_here, figures, of)
         if lanes != 0:
-            n = append_lanes(entry, at + i + (N_SIMPLE - 1) * n_simple, lanes, near, n)
-    at += N_SIMPLE * n_simple
+            n = append_lanes(entry, at + (N_SIMPLE - 1) * n_here, lanes, near, n)
+        at += N_SIMPLE * n_here
     for i in range(0, n_more, LANES):
-        lanes = near_lanes_of_more(entry, at + i, n_more, min(LANES, n_more - i), figures, of)
+        n_here = min(LANES, n_more - i)
+        lanes = near_lanes_of_more(entry, at, n_here, n_here, figures, of)
         if lanes != 0:
-            n = append_lanes(entry, at + i + (N_MORE - 1) * n_more, lanes, near, n)
+            n = append_lanes(entry, at + (N_MORE - 1) * n_here, lanes, near, n)
+        at += N_MORE * n_here
     return n
 
 

@@ -9,6 +9,7 @@ from nearcast.indexes.impact_grid.words import LAST_SLOT, is_rarer, slot_in
 from nearcast.kernels.compile import inline_kernel, kernel
 from nearcast.kernels.near_bounds import coordinates
 from nearcast.kernels.simd_near_plain import FULL, SLOT_BITS
+from nearcast.kernels.simd_plain import LANES
 
 # More than the rounding of what is added up in 32 bits.
 _SLACK = 2e-5
@@ -62,8 +63,8 @@ def write_list(entry, at, words, grid, frame, subscribers, floor, subscriber, ra
             n_simple += 1
     n_more = end - begin - n_simple
     entry[at], entry[at + 1] = n_simple, n_more
-    simple_at = at + 2
-    more_at = simple_at + N_SIMPLE * n_simple
+    more_at = at + 2 + N_SIMPLE * n_simple
+    n_simple_done, n_more_done = 0, 0
     for i in range(begin, end):
         s, own = subscriber[chosen[i]], int(rank[chosen[i]])
         n_words = arrange_words(words, subscribers, s, keyword, weight)
@@ -74,13 +75,17 @@ def write_list(entry, at, words, grid, frame, subscribers, floor, subscriber, ra
         near = spatial if is_inside else 0.0
         lacking = floor[s] - spatial - near * grid.loss * _HALF_DIAGONAL - _SLACK
         is_simple = own + 1 == n_words
-        to, stride = (simple_at, n_simple) if is_simple else (more_at, n_more)
+        if is_simple:
+            to, stride = place_in(at + 2, N_SIMPLE, n_simple, n_simple_done)
+            n_simple_done += 1
+        else:
+            to, stride = place_in(more_at, N_MORE, n_more, n_more_done)
+            n_more_done += 1
         entry[to] = _pair(x, y)
         entry[to + stride] = _pair(z, _within(math.floor(near * FULL)))
         entry[to + 2 * stride] = _pair(_within(math.floor((lacking + 1.0) * _FLOOR_STEPS)), _share(text * weight[own]))
         if is_simple:
             entry[to + 3 * stride] = s
-            simple_at += 1
             continue
         shares, slots = 0, 0
         for other in range(4):
@@ -102,8 +107,14 @@ def write_list(entry, at, words, grid, frame, subscribers, floor, subscriber, ra
                 entry[to + (3 + other // 2) * stride] = _pair(shares, share)
         entry[to + 5 * stride] = slots
         entry[to + 6 * stride] = s
-        more_at += 1
-    return at + 2 + N_SIMPLE * n_simple + N_MORE * n_more
+    return more_at + N_MORE * n_more
+
+
+@inline_kernel
+def place_in(at, n_columns, n, i):
+    """Where the first column of entry `i` of `n` is, and how far it is to the next: entries are in blocks, column by column."""
+    block = i // LANES * LANES
+    return at + n_columns * block + i - block, min(LANES, n - block)
 
 
 @inline_kernel
