@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nearcast.kernels.compile import inline_kernel, kernel
+from nearcast.kernels.compile import inline_kernel, kernel, lent
 from nearcast.kernels.floor_layouts import (
     GUARD_NUMBER,
     LAST,
@@ -169,6 +169,7 @@ def find_scarce(buffers, numbers, oldest, is_scarce):
 @kernel
 def drop_exactly(buffers, window, judge, changes, s, tick, oldest_before, oldest, is_in_order):
     """Tell which of the best k have ended in this tick, and who takes their places; clears the list of what is over."""
+    buffers, window, judge, changes = lent(buffers), lent(window), lent(judge), lent(changes)
     row, base = buffers.row, window.head[BASE]
     n_told, tick_of, subscriber_of, number_of, change_of, score_of = changes
     k, size = k_of(row[s * ROW + ROOMS]), held_of(row[s * ROW + SIZE], room_of(row[s * ROW + ROOMS]))

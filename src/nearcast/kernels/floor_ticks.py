@@ -84,7 +84,7 @@ _ROWS_AHEAD, _LISTS_AHEAD, _TOGETHER, _PER_LINE = 32, 8, 8, 16
 def run_floor_ticks(found, buffers, window, judge, ends, run, changes, last, is_timed, n_counted):
     """Let messages arrive up to place `last`, or what is due end; returns what stopped the run, see `kernels/ticks.py`."""
     buffers, window, ends, run, changes = lent(buffers), lent(window), lent(ends), lent(run), lent(changes)
-    judge = lent(judge)
+    found, judge = lent(found), lent(judge)
     at = run.at
     while True:
         place = next_arrival(window, run, last, is_timed)
@@ -99,7 +99,7 @@ def run_floor_ticks(found, buffers, window, judge, ends, run, changes, last, is_
             return stopped
 
 
-@kernel
+@inline_kernel
 def finish_tick(found, buffers, window, judge, ends, run, changes, is_timed, n_counted):
     """From where a tick stands to its end; returns DONE, or what is lacking."""
     at = run.at
@@ -205,7 +205,7 @@ def ask_for_list(row, pool, s):
         prefetch(pool, at)
 
 
-@kernel
+@inline_kernel
 def gather_due(window, run, is_timed, n_counted):
     """End the messages that are due, and write them down."""
     at, base, is_alive = run.at, window.head[BASE], window.is_alive

@@ -47,7 +47,7 @@ UNFINISHED, ALL_ARRIVED = -1, -2
 _AHEAD, _PER_LINE = 4, 8
 
 
-@kernel
+@inline_kernel
 def next_arrival(window, run, last, is_timed):
     """Let the next message into the window: its place, ALL_ARRIVED, or UNFINISHED while the tick before is not over."""
     at, place = run.at, run.at[PLACE]
@@ -156,7 +156,7 @@ def expire_due(subscribers, window, buffers, calendar, journal, run, is_timed, n
     return True
 
 
-@kernel
+@inline_kernel
 def next_due(window, run, is_timed, n_counted):
     """The next message that is to end now, or NO_MESSAGE."""
     base = window.head[BASE]
