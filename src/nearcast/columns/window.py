@@ -12,16 +12,18 @@ from numpy.typing import NDArray
 from nearcast.columns.growing import GrowingArray
 from nearcast.columns.identifiers import Identifiers
 from nearcast.kernels.changes import look_up_ids
-from nearcast.kernels.ranked_layouts import BASE, WindowArrays
+from nearcast.kernels.ranked_layouts import (
+    BASE,
+    MESSAGE_LENGTH,
+    MESSAGE_RECORD,
+    MESSAGE_START,
+    MESSAGE_X,
+    MESSAGE_Y,
+    WindowArrays,
+)
 from nearcast.kernels.window import weigh_messages
 
-_BY_PLACE = {
-    "time": np.float64,
-    "x": np.float64,
-    "y": np.float64,
-    "length": np.float64,
-    "is_alive": np.uint8,
-}
+_BY_PLACE = {"time": np.float64, "is_alive": np.uint8}
 _BY_KEYWORD = {"keyword": np.int32, "value": np.float64, "n_times": np.int32}
 # What is over is cleared away when it outnumbers the living, but not before there is this much.
 _LEAST_OVER = 1024
@@ -46,6 +48,20 @@ class ArrivingMessages(NamedTuple):
         at = np.repeat(self.keyword_start[rows] - start[:-1], length) + np.arange(int(start[-1]))
         sides = (self.time[rows], self.x[rows], self.y[rows])
         return ArrivingMessages(self.ids.take(pa.array(rows)), *sides, start, self.keyword[at], self.n_times[at])
+
+
+def window_arrays(head: NDArray[np.int64], record: NDArray[np.float64], others: Mapping[str, NDArray[Any]]) -> WindowArrays:
+    """What kernels read, made of records and the columns that are not of them."""
+    of_place = record[:-MESSAGE_RECORD]
+    return WindowArrays(
+        head,
+        record=record,
+        x=of_place[MESSAGE_X::MESSAGE_RECORD],
+        y=of_place[MESSAGE_Y::MESSAGE_RECORD],
+        length=of_place[MESSAGE_LENGTH::MESSAGE_RECORD],
+        keyword_start=record.view(np.int64)[MESSAGE_START::MESSAGE_RECORD],
+        **others,
+    )
 
 
 class _Names:
@@ -83,7 +99,7 @@ class MessageWindow:
     def __init__(self) -> None:
         self.base = 0
         self._columns = {name: GrowingArray(dtype) for name, dtype in _BY_PLACE.items()}
-        self._keyword_start = GrowingArray(np.int64, np.zeros(1, np.int64))
+        self._record = GrowingArray(np.float64, np.zeros(MESSAGE_RECORD))
         self._words = {name: GrowingArray(dtype) for name, dtype in _BY_KEYWORD.items()}
         self._names = _Names(0, None)
         # The same without what came before the window was cleared the last time: ready when all that is over.
@@ -97,7 +113,7 @@ class MessageWindow:
     @property
     def n(self) -> int:
         """Places in use."""
-        return self._columns["x"].n
+        return self._columns["time"].n
 
     @property
     def next_number(self) -> int:
@@ -110,13 +126,12 @@ class MessageWindow:
 
     @property
     def n_bytes(self) -> int:
-        grown = (*self._columns.values(), self._keyword_start, *self._words.values())
+        grown = (*self._columns.values(), self._record, *self._words.values())
         return sum(array.room.nbytes for array in grown) + self._names.n_bytes + self._later_names.n_bytes
 
     def layout(self) -> WindowArrays:
-        columns = {name: column.used for name, column in self._columns.items()}
-        words = {name: column.used for name, column in self._words.items()}
-        return WindowArrays(np.array([self.base], np.int64), **columns, keyword_start=self._keyword_start.used, **words)
+        others = {name: column.used for name, column in (*self._columns.items(), *self._words.items())}
+        return window_arrays(np.array([self.base], np.int64), self._record.used, others)
 
     def ids_of(self, numbers: NDArray[np.int64]) -> pa.Array:
         """The ids of messages, by sequence number."""
@@ -146,11 +161,12 @@ class MessageWindow:
         first = self.n
         for names in (self._names, self._later_names):
             names.append(messages.ids)
-        rows: dict[str, NDArray[Any]] = {"time": messages.time, "x": messages.x, "y": messages.y}
-        for name, column in self._columns.items():
-            column.extend(rows.get(name, 0), n)
-        start = self._keyword_start.used[-1]
-        self._keyword_start.extend(start + messages.keyword_start[1:])
+        self._columns["time"].extend(messages.time)
+        self._columns["is_alive"].extend(0, n)
+        self._record.extend(0.0, MESSAGE_RECORD * n)
+        layout = self.layout()
+        layout.x[first:], layout.y[first:] = messages.x, messages.y
+        layout.keyword_start[first + 1 :] = layout.keyword_start[first] + messages.keyword_start[1:]
         self._words["keyword"].extend(messages.keyword)
         self._words["n_times"].extend(messages.n_times)
         self._words["value"].extend(0.0, len(messages.keyword))
@@ -168,13 +184,14 @@ class MessageWindow:
         n_over = n_over if self.n and alive[n_over] else self.n
         if n_over <= max(_LEAST_OVER, self.n - n_over):
             return 0
-        n_words = int(self._keyword_start.used[n_over])
+        n_words = int(self.layout().keyword_start[n_over])
         # As many will come again: their memory stays.
-        for column in (*self._columns.values(), self._keyword_start):
+        for column in self._columns.values():
             column.drop(n_over)
+        self._record.drop(MESSAGE_RECORD * n_over)
         for column in self._words.values():
             column.drop(n_words)
-        self._keyword_start.used[:] -= n_words
+        self.layout().keyword_start[:] -= n_words
         self.base += n_over
         if self._later_names.first <= self.base:
             self._names, self._later_names = self._later_names, _Names(self.next_number, self.ids.kind)
@@ -184,8 +201,8 @@ class MessageWindow:
     # --- on disk -----------------------------------------------------------------------------------------------------
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        own = {name: column.used for name, column in (*self._columns.items(), *self._words.items())}
-        own |= {"keyword_start": self._keyword_start.used, "head": np.array([self.base])}
+        own: dict[str, NDArray[Any]] = {name: column.used for name, column in (*self._columns.items(), *self._words.items())}
+        own |= {"record": self._record.used, "head": np.array([self.base])}
         own |= {"id_number": self._names.number.used, "latest": self._names.latest.used}
         return own | {f"ids.{name}": array for name, array in self.ids.arrays().items()}
 
@@ -195,7 +212,7 @@ class MessageWindow:
         window.base = int(arrays["head"][BASE])
         window._columns = {name: GrowingArray(dtype, arrays[name]) for name, dtype in _BY_PLACE.items()}
         window._words = {name: GrowingArray(dtype, arrays[name]) for name, dtype in _BY_KEYWORD.items()}
-        window._keyword_start = GrowingArray(np.int64, arrays["keyword_start"])
+        window._record = GrowingArray(np.float64, arrays["record"])
         own = {name.removeprefix("ids."): array for name, array in arrays.items() if name.startswith("ids.")}
         window._names, window._later_names = _Names(window.base, id_kind), _Names(window.next_number, id_kind)
         window._names.ids = Identifiers.from_arrays(id_kind, own)

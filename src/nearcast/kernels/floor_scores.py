@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nearcast.kernels.compile import kernel, lent
 from nearcast.kernels.floor_ranks import NOT_TOLD
-from nearcast.kernels.ranked_layouts import BASE, RECORD
+from nearcast.kernels.ranked_layouts import BASE, MESSAGE_RECORD, RECORD
 from nearcast.kernels.simd import prefetch
 from nearcast.kernels.window_search import score_at
 
@@ -18,24 +18,21 @@ def score_told(judge, window, changes):
     judge, window, changes = lent(judge), lent(window), lent(changes)
     ground, subscribers, common = judge.ground, judge.subscribers, judge.common
     subscriber, number, score, base = changes.subscriber, changes.number, changes.score, window.head[BASE]
-    record = subscribers.record
-    x, y, length, keyword_start = window.x, window.y, window.length, window.keyword_start
+    record, message, keyword_start = subscribers.record, window.record, window.keyword_start
     keyword, value, n = window.keyword, window.value, changes.n[0]
     for i in range(n):
         ahead = i + 2 * _AHEAD
         if ahead < n and score[ahead] == NOT_TOLD:
             s, place = int(subscriber[ahead]), number[ahead] - base
             prefetch(record, RECORD * s)
-            prefetch(x, place)
-            prefetch(y, place)
-            prefetch(length, place)
-            prefetch(keyword_start, place)
+            prefetch(message, MESSAGE_RECORD * place)
         ahead = i + _AHEAD
         if ahead < n and score[ahead] == NOT_TOLD:
-            at = keyword_start[number[ahead] - base]
+            place = number[ahead] - base
+            at, end = keyword_start[place], keyword_start[place + 1] - 1
             prefetch(keyword, at)
-            prefetch(keyword, at + _PER_LINE)
+            prefetch(keyword, end)
             prefetch(value, at)
-            prefetch(value, at + _PER_LINE)
+            prefetch(value, end)
         if score[i] == NOT_TOLD:
             score[i] = score_at(ground, subscribers, window, int(subscriber[i]), number[i] - base, common)

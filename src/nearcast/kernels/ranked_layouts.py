@@ -39,21 +39,25 @@ class WindowArrays(NamedTuple):
 
     Keywords of place `p` are `keyword[keyword_start[p]:keyword_start[p + 1]]`: sorted, distinct; `value` has for each the count
     times the squared weight of the word. Of two messages the newer is that of the larger time, then of the larger number.
+    What a score needs of a message besides its words is in its record, half a line of memory, whose columns have names.
     """
 
     head: np.ndarray  # int64[1], at BASE
     time: np.ndarray  # float64[capacity], 0 where the window counts messages
-    x: np.ndarray  # float64[capacity]
-    y: np.ndarray  # float64[capacity]
-    length: np.ndarray  # float64[capacity], of the vector of its words' weights
     is_alive: np.ndarray  # uint8[capacity]
-    keyword_start: np.ndarray  # int64[capacity + 1]
+    record: np.ndarray  # float64[(capacity + 1) · MESSAGE_RECORD]; of the last only the start of its keywords counts
+    x: np.ndarray  # float64[capacity], of the records
+    y: np.ndarray  # float64[capacity], of the records
+    length: np.ndarray  # float64[capacity], of the records: of the vector of its words' weights
+    keyword_start: np.ndarray  # int64[capacity + 1], of the records
     keyword: np.ndarray  # int32[]
     value: np.ndarray  # float64[]
     n_times: np.ndarray  # int32[]
 
 
 BASE = 0
+MESSAGE_RECORD = 4
+MESSAGE_X, MESSAGE_Y, MESSAGE_LENGTH, MESSAGE_START = range(MESSAGE_RECORD)
 
 
 class BufferArrays(NamedTuple):

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from nearcast.columns.subscribers import SubscriberBatch, Subscribers
+from nearcast.columns.window import window_arrays
 from nearcast.kernels.journal import JournalArrays, remember, remember_all
-from nearcast.kernels.ranked_layouts import BufferArrays, WindowArrays
+from nearcast.kernels.ranked_layouts import MESSAGE_RECORD, BufferArrays, WindowArrays
 from nearcast.kernels.result_buffers import (
     ADMITTED,
     ADMITTED_WITH_CUT,
@@ -25,11 +26,9 @@ K = 2
 
 def window(times: list[float]) -> WindowArrays:
     n = len(times)
-    place, words = np.zeros(n), np.zeros(0)
-    return WindowArrays(
-        np.zeros(1, np.int64), np.array(times), place, place, place, np.ones(n, np.uint8), np.zeros(n + 1, np.int64),
-        np.zeros(0, np.int32), words, np.zeros(0, np.int32),
-    )  # fmt: skip
+    words = {"keyword": np.zeros(0, np.int32), "value": np.zeros(0), "n_times": np.zeros(0, np.int32)}
+    columns = {"time": np.array(times), "is_alive": np.ones(n, np.uint8)}
+    return window_arrays(np.zeros(1, np.int64), np.zeros(MESSAGE_RECORD * (n + 1)), columns | words)
 
 
 def buffers(room: int) -> BufferArrays:

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.columns.subscribers import Subscribers
+from nearcast.columns.window import window_arrays
 from nearcast.indexes.impact_grid.layout import N_COLUMNS, Grid, PartArrays, WordArrays
 from nearcast.indexes.impact_grid.parts import SAMPLE, Sample, build_part, empty_rows, grid_around, sample_of
 from nearcast.indexes.ranked_base import Ground
 from nearcast.kernels.near_bounds import Frame
-from nearcast.kernels.ranked_layouts import WindowArrays
+from nearcast.kernels.ranked_layouts import MESSAGE_RECORD, WindowArrays
 
 
 class Filed(NamedTuple):
@@ -87,6 +88,8 @@ def _newest(window: WindowArrays) -> WindowArrays:
     """A copy of as many messages as a sample has."""
     first = max(0, len(window.time) - SAMPLE)
     begin = window.keyword_start[first]
-    columns = {name: getattr(window, name)[first:].copy() for name in ("time", "x", "y", "length", "is_alive")}
-    words = {name: getattr(window, name)[begin:].copy() for name in ("keyword", "value", "n_times")}
-    return WindowArrays(window.head.copy(), **columns, keyword_start=window.keyword_start[first:] - begin, **words)
+    others = {name: getattr(window, name)[first:].copy() for name in ("time", "is_alive")}
+    others |= {name: getattr(window, name)[begin:].copy() for name in ("keyword", "value", "n_times")}
+    newest = window_arrays(window.head.copy(), window.record[MESSAGE_RECORD * first :].copy(), others)
+    newest.keyword_start[:] -= begin
+    return newest
