@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +15,11 @@ from numpy.typing import NDArray
 import nearcast as nc
 from nearcast.columns.subscribers import SubscriberBatch, Subscribers
 from nearcast.columns.window import ArrivingMessages, MessageWindow
+from nearcast.indexes.beside import Beside
 from nearcast.indexes.ranked_base import Ground
 from nearcast.indexes.registry import WINDOW_INDEXES, create_window_index
 from nearcast.indexes.window_base import EVERYTHING, Best, WindowIndex
+from nearcast.indexes.window_pieces import Piece
 from nearcast.kernels.window_search import SearchLimits
 from nearcast.model.relevance import distance, relevance, spatial_proximity, text_similarity
 from nearcast.model.spaces import Space
@@ -120,14 +124,14 @@ def _clears_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nearcast.columns.window._LEAST_OVER", 0)
 
 
-def test_every_index_finds_the_best_while_the_window_slides(budget: Budget, monkeypatch: pytest.MonkeyPatch) -> None:
+def check_worlds(n_worlds: int, monkeypatch: pytest.MonkeyPatch, n_rounds: int = 8) -> None:
     asked = np.arange(N_SUBSCRIBERS, dtype=np.int32)
     n_found = 0
-    for seed in range(max(6, budget.worlds // 8)):
+    for seed in range(n_worlds):
         monkeypatch.setattr("nearcast.indexes.window_pieces.TAIL", (1, 4, 16, 64)[seed % 4])
         world = World(seed)
         indexes = [create_window_index(name, world.ground) for name in NAMES]
-        for _ in range(8):
+        for _ in range(n_rounds):
             world.arrive(indexes)
             wanted, limits = world.rng.integers(1, 25, N_SUBSCRIBERS).astype(np.int32), world.limits()
             if world.rng.random() < 0.1:
@@ -140,6 +144,55 @@ def test_every_index_finds_the_best_while_the_window_slides(budget: Budget, monk
                 for name, best in zip(NAMES, answers, strict=True):
                     assert found_of(best, s) == expected, (seed, name, s, limits)
     assert n_found > 100
+
+
+def test_every_index_finds_the_best_while_the_window_slides(budget: Budget, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_worlds(max(6, budget.worlds // 8), monkeypatch)
+
+
+class Counted(Beside[Piece]):
+    """A thread whose piece is taken over whenever `turns` says so."""
+
+    begun = 0
+    turns: Iterator[bool]
+
+    def __init__(self, make: Callable[[], Piece]) -> None:
+        super().__init__(make)
+        Counted.begun += 1
+
+    @property
+    def is_done(self) -> bool:
+        return next(Counted.turns)
+
+
+@pytest.fixture
+def beside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pieces become larger ones soon, in a thread."""
+    for name, value in (("_LEAST_BESIDE", 1), ("_GROWTH", 1), ("_LARGEST_SHARE", 1)):
+        monkeypatch.setattr(f"nearcast.indexes.window_pieces.{name}", value)
+    monkeypatch.setattr("nearcast.indexes.window_pieces.Beside", Counted)
+
+
+# Taken over at the next piece, or some pieces later.
+@pytest.mark.usefixtures("beside")
+@pytest.mark.parametrize("turns", [[True], [False, True], [False, False, False, True]], ids=str)
+def test_answers_are_right_whenever_a_piece_made_in_a_thread_is_taken_over(
+    turns: list[bool], budget: Budget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Counted.begun, Counted.turns = 0, cycle(turns)
+    check_worlds(max(6, budget.worlds // 32), monkeypatch, n_rounds=30)
+    assert Counted.begun > 10
+
+
+@pytest.mark.usefixtures("beside")
+def test_without_room_for_a_larger_piece_the_smaller_ones_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_room() -> Piece:
+        raise MemoryError("no room")
+
+    monkeypatch.setattr("nearcast.indexes.window_pieces.Beside", lambda make: Counted(no_room))
+    Counted.turns = cycle([True])
+    with pytest.warns(UserWarning, match="no room"):
+        check_worlds(4, monkeypatch)
 
 
 @pytest.mark.parametrize("name", NAMES)

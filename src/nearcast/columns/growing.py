@@ -16,13 +16,21 @@ _MOST_SPARE = 4
 
 
 class GrowingArray:
-    """A one-dimensional array with spare room; `room` is the whole allocation, `used` the part in use."""
+    """A one-dimensional array with spare room; `room` is the whole allocation, `used` the part in use.
 
-    __slots__ = ("n", "room")
+    Room that was never in use takes no memory: the system gives pages when they are written to.
+    """
+
+    __slots__ = ("_most", "n", "room")
 
     def __init__(self, dtype: Any, used: NDArray[Any] | None = None) -> None:
         self.room: NDArray[Any] = np.empty(0, dtype) if used is None else np.ascontiguousarray(used, dtype)
-        self.n = len(self.room)
+        self.n = self._most = len(self.room)
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory that is, or was, in use."""
+        return self._most * self.room.itemsize
 
     @property
     def used(self) -> NDArray[Any]:
@@ -34,13 +42,13 @@ class GrowingArray:
             # New memory rather than resize(): a reader beside us keeps its view of the old one. What is spare is not touched.
             grown = lined_empty(n + n // _SPARE + 16, self.room.dtype)
             grown[: self.n] = self.used
-            self.room = grown
+            self.room, self._most = grown, self.n
 
     def drop(self, n: int) -> None:
         """Forget the first `n` elements; what is in use moves to the front, in memory of its own size if most is spare then."""
         n_left = self.n - n
         if _MOST_SPARE * n_left < len(self.room):
-            self.room = lined_copy(self.room[n : self.n])
+            self.room, self._most = lined_copy(self.room[n : self.n]), n_left
         else:
             # In steps that do not overlap, or NumPy would copy everything aside first.
             for at in range(0, n_left if n else 0, max(1, n)):
@@ -54,3 +62,4 @@ class GrowingArray:
         self.reserve(self.n + count)
         self.room[self.n : self.n + count] = values
         self.n += count
+        self._most = max(self._most, self.n)

@@ -28,6 +28,8 @@ _BY_KEYWORD = {"keyword": np.int32, "value": np.float64, "n_times": np.int32}
 # What is over is cleared away when it outnumbers the living, but not before there is this much.
 _LEAST_OVER = 1024
 _NO_MESSAGE = -1
+# Room is given for what a window will have in the end, but for so many times what it has at most. It is not touched before.
+_MOST_AHEAD = 64
 
 
 class ArrivingMessages(NamedTuple):
@@ -64,6 +66,17 @@ def window_arrays(head: NDArray[np.int64], record: NDArray[np.float64], others: 
     )
 
 
+def copied_part(window: WindowArrays, first: int, last: int) -> WindowArrays:
+    """The messages at places `first` … `last - 1`, whatever becomes of the window."""
+    begin, end = window.keyword_start[first], window.keyword_start[last]
+    others = {name: getattr(window, name)[first:last].copy() for name in _BY_PLACE}
+    others |= {name: getattr(window, name)[begin:end].copy() for name in _BY_KEYWORD}
+    record = window.record[MESSAGE_RECORD * first : MESSAGE_RECORD * (last + 1)].copy()
+    part = window_arrays(window.head + first, record, others)
+    part.keyword_start[:] -= begin
+    return part
+
+
 class _Names:
     """The ids of all messages from sequence number `first` on, and of each id its latest message."""
 
@@ -87,17 +100,19 @@ class _Names:
 
     @property
     def n_bytes(self) -> int:
-        return self.number.room.nbytes + self.latest.room.nbytes + self.ids.n_bytes
+        return self.number.n_bytes + self.latest.n_bytes + self.ids.n_bytes
 
 
 class MessageWindow:
     """Messages from arrival until they are cleared away after their end; who sets `is_alive` is the engine.
 
-    The message with sequence number q stands at place q - `base`. Places before the oldest living message are freed.
+    The message with sequence number q stands at place q - `base`. Places before the oldest living message are freed. With
+    `n_alive_at_most` all that live have room from early on, and as many that are over: no message waits until others are moved.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, n_alive_at_most: int = 0) -> None:
         self.base = 0
+        self._n_expected = 2 * n_alive_at_most
         self._columns = {name: GrowingArray(dtype) for name, dtype in _BY_PLACE.items()}
         self._record = GrowingArray(np.float64, np.zeros(MESSAGE_RECORD))
         self._words = {name: GrowingArray(dtype) for name, dtype in _BY_KEYWORD.items()}
@@ -127,7 +142,7 @@ class MessageWindow:
     @property
     def n_bytes(self) -> int:
         grown = (*self._columns.values(), self._record, *self._words.values())
-        return sum(array.room.nbytes for array in grown) + self._names.n_bytes + self._later_names.n_bytes
+        return sum(array.n_bytes for array in grown) + self._names.n_bytes + self._later_names.n_bytes
 
     def layout(self) -> WindowArrays:
         others = {name: column.used for name, column in (*self._columns.items(), *self._words.items())}
@@ -161,6 +176,7 @@ class MessageWindow:
         first = self.n
         for names in (self._names, self._later_names):
             names.append(messages.ids)
+        self._give_room(n, len(messages.keyword))
         self._columns["time"].extend(messages.time)
         self._columns["is_alive"].extend(0, n)
         self._record.extend(0.0, MESSAGE_RECORD * n)
@@ -171,6 +187,22 @@ class MessageWindow:
         self._words["n_times"].extend(messages.n_times)
         self._words["value"].extend(0.0, len(messages.keyword))
         weigh_messages(self.layout(), first, self.n, weights)
+
+    def _give_room(self, n_more: int, n_more_words: int) -> None:
+        """Room for so many more messages and words, or for as many as are expected."""
+        n, n_words = self.n + n_more, self._words["keyword"].n + n_more_words
+        if n > len(self._columns["time"].room):
+            for column in self._columns.values():
+                column.reserve(self.expected(n, n))
+            self._record.reserve(MESSAGE_RECORD * (self.expected(n, n) + 1))
+        if n_words > len(self._words["keyword"].room):
+            for column in self._words.values():
+                column.reserve(self.expected(n_words, n))
+
+    def expected(self, n_values: int, n_messages: int) -> int:
+        """How many values to give room for, if so many messages have so many."""
+        n_expected = max(n_messages, min(self._n_expected, _MOST_AHEAD * n_messages))
+        return n_values * n_expected // max(1, n_messages)
 
     def weigh(self, weights: NDArray[np.float64]) -> None:
         """Take over new weights of words."""
@@ -207,8 +239,8 @@ class MessageWindow:
         return own | {f"ids.{name}": array for name, array in self.ids.arrays().items()}
 
     @classmethod
-    def from_arrays(cls, id_kind: str | None, arrays: Mapping[str, NDArray[Any]]) -> MessageWindow:
-        window = cls()
+    def from_arrays(cls, n_alive_at_most: int, id_kind: str | None, arrays: Mapping[str, NDArray[Any]]) -> MessageWindow:
+        window = cls(n_alive_at_most)
         window.base = int(arrays["head"][BASE])
         window._columns = {name: GrowingArray(dtype, arrays[name]) for name, dtype in _BY_PLACE.items()}
         window._words = {name: GrowingArray(dtype, arrays[name]) for name, dtype in _BY_KEYWORD.items()}

@@ -3,13 +3,15 @@
 New messages wait in a short tail. Once there are enough they become a piece; pieces of like size become one larger piece, and
 a piece is dropped when its last message is over. So a message is filed anew a few times in its life, and clearing the window
 moves nothing. All pieces lie one after the other in the same arrays: the newest, which are put together, at the end, the
-oldest, which are dropped, in front.
+oldest, which are dropped, in front. Large pieces are put together in a thread, and take the place of the smaller ones later.
 """
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -17,10 +19,12 @@ from numpy.typing import NDArray
 
 from nearcast.columns.growing import GrowingArray
 from nearcast.columns.subscribers import Subscribers
-from nearcast.columns.window import MessageWindow
+from nearcast.columns.window import MessageWindow, copied_part
+from nearcast.indexes.beside import Beside
 from nearcast.indexes.ranked_base import Ground
 from nearcast.indexes.window_base import EVERYTHING, Best, WindowIndex
 from nearcast.kernels.near_bounds import Frame, frame_of
+from nearcast.kernels.ranked_layouts import WindowArrays
 from nearcast.kernels.window_search import SearchArrays, SearchLimits, sign_messages
 
 # Columns of the table of pieces: sequence numbers, then where the piece starts in each group of columns, then its own figures.
@@ -31,6 +35,8 @@ TAIL = 4096
 _GROWTH = 7
 # No piece grows beyond this share of the window, so that what is over is dropped soon.
 _LARGEST_SHARE = 2
+# So many messages are filed in a thread.
+_LEAST_BESIDE = 20_000
 # A search costs about as much more with many pieces as filing so many messages.
 _WORTH_SETTLING = 16
 # So many subscriptions are searched for in an order that keeps to the same lists.
@@ -42,6 +48,15 @@ class Piece(NamedTuple):
 
     columns: Mapping[str, NDArray[Any]]
     figures: tuple[int, ...]
+
+
+class _Merge(NamedTuple):
+    """A piece that is being made of those from sequence number `first` to `end`, without what is over of them."""
+
+    first: int
+    begin: int
+    end: int
+    piece: Beside[Piece]
 
 
 class PiecedWindow(WindowIndex):
@@ -63,6 +78,8 @@ class PiecedWindow(WindowIndex):
         self.tail = GrowingArray(np.int64)
         self.tail_first = 0
         self._oldest = 0
+        # Nobody asks any more for what was under way.
+        self._merge: _Merge | None = None
 
     # --- filing ------------------------------------------------------------------------------------------------------
 
@@ -78,6 +95,8 @@ class PiecedWindow(WindowIndex):
         self.tail.extend(signature)
         if self.tail.n >= TAIL:
             self._drop_over(window, first)
+            if self._merge is not None and self._merge.piece.is_done:
+                self._take_over(window, self._merge)
             largest = max(8 * TAIL, (window.next_number - self._oldest) // _LARGEST_SHARE)
             for begin in range(max(self.tail_first, self._oldest), window.next_number, largest):
                 self._file(window, begin, min(begin + largest, window.next_number))
@@ -106,36 +125,74 @@ class PiecedWindow(WindowIndex):
 
     def _put_together(self, window: MessageWindow, largest: int) -> None:
         """Make one piece of the newest ones, if they outgrow the first of them."""
+        if self._merge is not None:
+            return
         size = self.table[:, END] - self.table[:, FIRST]
         newer = size[::-1].cumsum()[::-1] - size
         for at in np.flatnonzero((_GROWTH * size <= newer) & (size + newer <= largest)).tolist()[:1]:
-            begin = max(int(self.table[at, FIRST]), self._oldest)
+            first, end = int(self.table[at, FIRST]), window.next_number
+            begin = max(first, self._oldest)
+            if end - begin < _LEAST_BESIDE:
+                self._forget_from(at)
+                self._file(window, begin, end)
+            else:
+                copied = copied_part(window.layout(), begin - window.base, end - window.base)
+                self._merge = _Merge(first, begin, end, Beside(partial(self.piece_of, copied, 0, end - begin)))
+
+    def _take_over(self, window: MessageWindow, merge: _Merge) -> None:
+        """Put a piece in the place of those it was made of; some of them may be dropped by now."""
+        self._merge = None
+        try:
+            piece = merge.piece.result()
+        except Exception as problem:  # noqa: BLE001 - all that is needed is there
+            warnings.warn(f"messages could not be filed anew ({problem!r}); the pieces there are go on", stacklevel=2)
+            return
+        at = int(np.count_nonzero(self.table[:, FIRST] < merge.first))
+        later = self.table[self.table[:, FIRST] >= merge.end]
+        starts = later[0, STARTS:].tolist() if len(later) else []
+        groups = list(zip(self.groups.values(), starts, strict=False))
+        columns = {name: self.columns[name].used[start:].copy() for group, start in groups for name in group}
+        self._forget_from(at)
+        self._append(window, piece, merge.begin, merge.end)
+        for place, (group, start) in enumerate(groups):
+            later[:, STARTS + place] += self.columns[next(iter(group))].n - start
+        for name, column in columns.items():
+            self.columns[name].extend(column)
+        self.table = np.vstack([self.table, later])
+
+    def _forget_from(self, at: int) -> None:
+        """Forget the pieces from this row of the table on."""
+        if at < len(self.table):
             for group, start in zip(self.groups.values(), self.table[at, STARTS:].tolist(), strict=False):
                 for name in group:
                     self.columns[name].n = start
             self.table = self.table[:at]
-            self._file(window, begin, window.next_number)
 
     def _settle(self, window: MessageWindow) -> None:
         """Put all pieces together, as far as they may be: worth its time before many searches."""
         begin = max(int(self.table[0, FIRST]), self._oldest, window.base)
-        for column in self.columns.values():
-            column.n = 0
-        self.table = self.table[:0]
+        self._forget_from(0)
+        self._merge = None
         largest = -(-(self.tail_first - begin) // _LARGEST_SHARE)
         for first in range(begin, self.tail_first, max(1, largest)):
             self._file(window, first, min(first + largest, self.tail_first))
 
     def _file(self, window: MessageWindow, begin: int, end: int) -> None:
-        piece = self.piece_of(window, begin - window.base, end - window.base)
+        self._append(window, self.piece_of(window.layout(), begin - window.base, end - window.base), begin, end)
+
+    def _append(self, window: MessageWindow, piece: Piece, begin: int, end: int) -> None:
         starts = [self.columns[next(iter(group))].n for group in self.groups.values()]
-        for name, column in piece.columns.items():
-            self.columns[name].extend(column)
+        n_filed = end - (int(self.table[0, FIRST]) if len(self.table) else begin)
+        for name, values in piece.columns.items():
+            column = self.columns[name]
+            if column.n + len(values) > len(column.room):
+                column.reserve(window.expected(column.n + len(values), n_filed))
+            column.extend(values)
         self.table = np.vstack([self.table, np.array([begin, end, *starts, *piece.figures], np.int64)])
 
     @abstractmethod
-    def piece_of(self, window: MessageWindow, first: int, last: int) -> Piece:
-        """File the messages at places `first` … `last - 1`."""
+    def piece_of(self, window: WindowArrays, first: int, last: int) -> Piece:
+        """File the messages at places `first` … `last - 1`; also called in a thread."""
 
     # --- searching ---------------------------------------------------------------------------------------------------
 
@@ -193,7 +250,7 @@ class PiecedWindow(WindowIndex):
 
     @property
     def n_bytes(self) -> int:
-        return sum(column.room.nbytes for column in self.columns.values()) + self.tail.room.nbytes + self.table.nbytes
+        return sum(column.n_bytes for column in self.columns.values()) + self.tail.n_bytes + self.table.nbytes
 
 
 def _by_words(subscribers: Subscribers, numbers: NDArray[np.int32]) -> NDArray[np.int64]:

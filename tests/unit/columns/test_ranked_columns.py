@@ -87,6 +87,24 @@ def test_a_window_knows_its_messages_by_id_while_they_live(monkeypatch: pytest.M
     window.append(arriving(102, []), WEIGHTS)
 
 
+def test_a_window_that_counts_is_not_moved_while_it_fills() -> None:
+    window, free = MessageWindow(n_alive_at_most=500), MessageWindow()
+    for each in (window, free):
+        each.append(arriving(0, [[0], [1]] * 10), WEIGHTS)
+    assert window.n_bytes == free.n_bytes
+    before = [array.ctypes.data for array in window.layout()]
+    for first in range(20, 1000, 20):
+        for each in (window, free):
+            each.append(arriving(first, [[0], [1]] * 10), WEIGHTS)
+    # Its head is made anew each time.
+    assert [array.ctypes.data for array in window.layout()][1:] == before[1:]
+    assert window.n_bytes == free.n_bytes
+    for one, other in zip(window.layout(), free.layout(), strict=True):
+        assert np.array_equal(one, other)
+    # How many there will be is no promise to have memory for all of them at once.
+    assert MessageWindow(10**15).expected(12, 4) == 12 * 64
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_ids_of_messages_that_are_gone_are_forgotten_by_and_by(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nearcast.columns.window._LEAST_OVER", 0)
@@ -101,7 +119,7 @@ def test_ids_of_messages_that_are_gone_are_forgotten_by_and_by(seed: int, monkey
         window.layout().is_alive[:] = np.arange(window.base, window.next_number) >= oldest
         window.clear_over()
         if round == 20:
-            window = MessageWindow.from_arrays(window.ids.kind, window.arrays())
+            window = MessageWindow.from_arrays(0, window.ids.kind, window.arrays())
         living = np.arange(oldest, len(ids))
         assert window.ids_of(living).to_pylist() == ids[oldest:]
         latest = {id: number for number, id in enumerate(ids) if number >= oldest}

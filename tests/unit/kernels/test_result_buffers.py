@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -26,7 +28,7 @@ K = 2
 
 def window(times: list[float]) -> WindowArrays:
     n = len(times)
-    words = {"keyword": np.zeros(0, np.int32), "value": np.zeros(0), "n_times": np.zeros(0, np.int32)}
+    words: dict[str, Any] = {"keyword": np.zeros(0, np.int32), "value": np.zeros(0), "n_times": np.zeros(0, np.int32)}
     columns = {"time": np.array(times), "is_alive": np.ones(n, np.uint8)}
     return window_arrays(np.zeros(1, np.int64), np.zeros(MESSAGE_RECORD * (n + 1)), columns | words)
 

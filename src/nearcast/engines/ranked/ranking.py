@@ -72,7 +72,7 @@ class Ranking(ABC):
     ) -> None:
         self.rules = Rules(*_lengths(window), is_net, buffer.is_banded)
         self.ground, self.index, self.window_index = window_index.ground, index, window_index
-        self.subscribers, self.window = Subscribers(), MessageWindow()
+        self.subscribers, self.window = Subscribers(), MessageWindow(self.rules.n_counted)
         self.n_refills = 0
 
     @property

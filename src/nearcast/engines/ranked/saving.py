@@ -70,7 +70,7 @@ def restore_ranking(
     The window is filed anew, subscriptions if their index is another one, and lists are filled anew if their buffer is.
     """
     ranking.subscribers = Subscribers(parts["subscribers"])
-    ranking.window = MessageWindow.from_arrays(message_id_kind, parts["window"])
+    ranking.window = MessageWindow.from_arrays(ranking.rules.n_counted, message_id_kind, parts["window"])
     ranking.state.restore(parts["state"])
     ranking.window_index.rebuild(ranking.window)
     if is_same_buffer:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import threading
-from concurrent.futures import Future
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.columns.subscribers import Subscribers
-from nearcast.columns.window import window_arrays
+from nearcast.columns.window import copied_part
+from nearcast.indexes.beside import Beside
 from nearcast.indexes.impact_grid.layout import N_COLUMNS, Grid, PartArrays, WordArrays
 from nearcast.indexes.impact_grid.parts import SAMPLE, Sample, build_part, empty_rows, grid_around, sample_of
 from nearcast.indexes.ranked_base import Ground
 from nearcast.kernels.near_bounds import Frame
-from nearcast.kernels.ranked_layouts import MESSAGE_RECORD, WindowArrays
+from nearcast.kernels.ranked_layouts import WindowArrays
 
 
 class Filed(NamedTuple):
@@ -50,28 +49,13 @@ class Everything(NamedTuple):
         return self._replace(subscribers=self.subscribers.copy(), window=window)
 
 
-class Filing:
+class Filing(Beside[Filed]):
     """Everything is filed in a thread."""
 
     def __init__(self, everything: Everything) -> None:
-        self._filed: Future[Filed] = Future()
+        super().__init__(everything.filed)
         # Whom it does not know, or not as they are.
         self.changed: list[NDArray[np.int32]] = []
-        threading.Thread(target=self._run, args=(everything,), name="nearcast-file", daemon=True).start()
-
-    def _run(self, everything: Everything) -> None:
-        try:
-            self._filed.set_result(everything.filed())
-        except BaseException as problem:  # noqa: BLE001 - told to who asks for the result, in his own thread
-            self._filed.set_exception(problem)
-
-    @property
-    def is_done(self) -> bool:
-        return self._filed.done()
-
-    def result(self) -> Filed:
-        """Waits for it."""
-        return self._filed.result()
 
 
 def with_words_of(subscribers: Subscribers, sample: Sample) -> Sample:
@@ -86,10 +70,5 @@ def with_words_of(subscribers: Subscribers, sample: Sample) -> Sample:
 
 def _newest(window: WindowArrays) -> WindowArrays:
     """A copy of as many messages as a sample has."""
-    first = max(0, len(window.time) - SAMPLE)
-    begin = window.keyword_start[first]
-    others = {name: getattr(window, name)[first:].copy() for name in ("time", "is_alive")}
-    others |= {name: getattr(window, name)[begin:].copy() for name in ("keyword", "value", "n_times")}
-    newest = window_arrays(window.head.copy(), window.record[MESSAGE_RECORD * first :].copy(), others)
-    newest.keyword_start[:] -= begin
-    return newest
+    n = len(window.time)
+    return copied_part(window, max(0, n - SAMPLE), n)

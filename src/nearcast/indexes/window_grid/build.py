@@ -16,8 +16,8 @@ from nearcast.kernels.window_search import sign_messages
 _CLASS_BORDERS = (1 / 64, 1 / 16, 1 / 4)
 
 
-def make_piece(window: WindowArrays, first: int, last: int, frame: Frame, count: NDArray[np.int32]) -> Piece:
-    """File the messages at places `first` … `last - 1`; `count` has a zero for each keyword, before and after."""
+def make_piece(window: WindowArrays, first: int, last: int, frame: Frame) -> Piece:
+    """File the messages at places `first` … `last - 1`."""
     n = last - first
     place = np.empty((3, n), np.float32)
     heft = np.empty(n, np.float32)
@@ -26,6 +26,7 @@ def make_piece(window: WindowArrays, first: int, last: int, frame: Frame, count:
     sign_messages(window.keyword_start, window.keyword, first, signature)
     order = np.argsort(_classes(heft) << (3 * CURVE_BITS) | curve_positions(place), kind="stable")
     begin, end = int(window.keyword_start[first]), int(window.keyword_start[last])
+    count = np.zeros(int(window.keyword[begin:end].max(initial=-1)) + 1, np.int32)
     distinct = np.empty(end - begin, np.int32)
     n_lists = count_keywords(window.keyword, begin, end, count, distinct)
     keyword = np.sort(distinct[:n_lists])

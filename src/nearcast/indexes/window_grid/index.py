@@ -16,6 +16,7 @@ from nearcast.indexes.window_grid.build import make_piece
 from nearcast.indexes.window_grid.layout import BLOCK, GridArrays
 from nearcast.indexes.window_grid.match import WordArrays, find_best
 from nearcast.indexes.window_pieces import Piece, PiecedWindow
+from nearcast.kernels.ranked_layouts import WindowArrays
 from nearcast.kernels.window_search import SearchLimits
 
 
@@ -41,18 +42,12 @@ class WindowGrid(PiecedWindow):
 
     def __init__(self, ground: Ground) -> None:
         super().__init__(ground)
-        self._count = np.zeros(0, np.int32)
         # Room for everything there is; a search touches the beginning only.
         self._bound, self._part = np.empty(0), np.empty(0, np.int64)
 
-    def piece_of(self, window: MessageWindow, first: int, last: int) -> Piece:
+    def piece_of(self, window: WindowArrays, first: int, last: int) -> Piece:
         assert self.frame is not None
-        layout = window.layout()
-        own = slice(layout.keyword_start[first], layout.keyword_start[last])
-        n_keywords = int(layout.keyword[own].max(initial=-1)) + 1
-        if n_keywords > len(self._count):
-            self._count = np.zeros(n_keywords + n_keywords // 2, np.int32)
-        return make_piece(layout, first, last, self.frame, self._count)
+        return make_piece(window, first, last, self.frame)
 
     def search(
         self,
@@ -87,7 +82,3 @@ class WindowGrid(PiecedWindow):
             np.empty(BLOCK),
         )
         find_best(grid, self.frame, search, words, numbers, turns, n_wanted, found.start, found.n)
-
-    @property
-    def n_bytes(self) -> int:
-        return super().n_bytes + self._count.nbytes

@@ -15,6 +15,7 @@ from nearcast.indexes.window_ir_tree.build import make_tree
 from nearcast.indexes.window_ir_tree.layout import TreeArrays
 from nearcast.indexes.window_ir_tree.match import find_best
 from nearcast.indexes.window_pieces import Piece, PiecedWindow
+from nearcast.kernels.ranked_layouts import WindowArrays
 from nearcast.kernels.window_search import SearchLimits
 
 
@@ -33,9 +34,9 @@ class WindowIRTree(PiecedWindow):
     }
     n_figures = 2
 
-    def piece_of(self, window: MessageWindow, first: int, last: int) -> Piece:
+    def piece_of(self, window: WindowArrays, first: int, last: int) -> Piece:
         assert self.frame is not None
-        return make_tree(window.layout(), first, last, self.frame)
+        return make_tree(window, first, last, self.frame)
 
     def search(
         self,
