@@ -30,9 +30,8 @@ from nearcast.kernels.floor_layouts import (
 from nearcast.kernels.floor_lists import is_over
 from nearcast.kernels.ranked_layouts import BASE
 from nearcast.kernels.simd import prefetch
-from nearcast.kernels.simd_keys import least_ahead
-from nearcast.kernels.simd_keys_plain import NOTHING_ABOVE
-from nearcast.kernels.simd_plain import LANES
+from nearcast.kernels.simd_keys import high_lanes, least_ahead, living
+from nearcast.kernels.simd_keys_plain import GROUP, NOTHING_ABOVE
 from nearcast.kernels.window import is_newer
 
 
@@ -100,8 +99,10 @@ def oldest_shown(row, pool, keys, time, is_alive, base, s, oldest, is_in_order):
     border, lows = max(0, key_in(row[s * ROW + LAST])), lows_at(start, room)
     if is_in_order:
         ahead, low = NOTHING_ABOVE, lower_half(oldest)
-        for i in range(0, size, LANES):
-            ahead = min(ahead, least_ahead(keys, 2 * start + i, pool, lows + i, min(LANES, size - i), low, border))
+        for i in range(0, size, GROUP):
+            n = min(GROUP, size - i)
+            shown = living(pool, lows + i, n, low) & high_lanes(keys, 2 * start + i, n, border)
+            ahead = min(ahead, least_ahead(pool, lows + i, n, low, shown))
         return oldest + ahead if ahead < NOTHING_ABOVE else NOWHERE
     chosen = NOWHERE
     for at in range(size):

@@ -34,9 +34,8 @@ from nearcast.kernels.floor_order import (
 )
 from nearcast.kernels.ranked_layouts import BASE
 from nearcast.kernels.simd import lowest_lane
-from nearcast.kernels.simd_keys import high_lanes, least_above, living_lanes, most_below
-from nearcast.kernels.simd_keys_plain import NOTHING_BELOW
-from nearcast.kernels.simd_plain import LANES
+from nearcast.kernels.simd_keys import high_lanes, key_lanes, largest, living, smallest
+from nearcast.kernels.simd_keys_plain import GROUP, NOTHING_BELOW
 
 ENTERS, LEAVES = 1, -1
 # Keys do not tell.
@@ -58,8 +57,9 @@ def tell(n, tick_of, subscriber_of, number_of, change_of, score_of, tick, s, num
 def only_one(keys, key_at, lows, low_at, size, oldest, key):
     """The position of the only living message with a key; NONE without one, SEVERAL if there are more."""
     found = NONE
-    for i in range(0, size, LANES):
-        lanes = living_lanes(keys, key_at + i, lows, low_at + i, min(LANES, size - i), oldest, key)
+    for i in range(0, size, GROUP):
+        n = min(GROUP, size - i)
+        lanes = living(lows, low_at + i, n, oldest) & key_lanes(keys, key_at + i, n, key)
         if lanes != 0:
             found = i + lowest_lane(lanes) if found == NONE and lanes & (lanes - 1) == 0 else SEVERAL
     return found
@@ -82,8 +82,10 @@ def enter(row, pool, keys, is_alive, base, marked_key, marked_low, s, key, oldes
         mark_over(pool, keys, start, room, size, is_alive, base, oldest, marked_key, marked_low)
         keys, lows, key_at, low_at = marked_key, marked_low, 0, 0
     least = key
-    for i in range(0, size, LANES):
-        least = min(least, least_above(keys, key_at + i, lows, low_at + i, min(LANES, size - i), low, border))
+    for i in range(0, size, GROUP):
+        n = min(GROUP, size - i)
+        above = living(lows, low_at + i, n, low) & high_lanes(keys, key_at + i, n, border + 1)
+        least = min(least, smallest(keys, key_at + i, n, above))
     new_last = only_one(keys, key_at, lows, low_at, size, low, least)
     if new_last == SEVERAL or only_one(keys, key_at, lows, low_at, size, low, border) == SEVERAL:
         return UNKNOWN
@@ -102,10 +104,10 @@ def drop_by_keys(
     key_at, low_at = 2 * start, lows_at(start, room)
     border, first_told = key_in(last), n_told[0]
     is_last_gone, is_told = False, True
-    for i in range(0, size, LANES):
-        n = min(LANES, size - i)
-        lanes = high_lanes(keys, key_at + i, pool, low_at + i, n, before, border)
-        lanes &= ~high_lanes(keys, key_at + i, pool, low_at + i, n, low, border)
+    for i in range(0, size, GROUP):
+        n = min(GROUP, size - i)
+        lanes = living(pool, low_at + i, n, before) & ~living(pool, low_at + i, n, low)
+        lanes &= high_lanes(keys, key_at + i, n, border)
         while lanes != 0:
             ended = i + lowest_lane(lanes)
             lanes &= lanes - 1
@@ -151,8 +153,10 @@ def has_no_more(row, pool, keys, s, low):
 def most_behind(keys, key_at, lows, low_at, size, low, border):
     """The largest key of a list below a border of those that live, or NOTHING_BELOW."""
     most = NOTHING_BELOW
-    for i in range(0, size, LANES):
-        most = max(most, most_below(keys, key_at + i, lows, low_at + i, min(LANES, size - i), low, border))
+    for i in range(0, size, GROUP):
+        n = min(GROUP, size - i)
+        behind = living(lows, low_at + i, n, low) & ~high_lanes(keys, key_at + i, n, border)
+        most = max(most, largest(keys, key_at + i, n, behind))
     return most
 
 

@@ -187,6 +187,7 @@ def test_a_lower_level_gives_the_same_answers(level: str, features: str) -> None
         "check_near(13)\n"
         "from tests.unit.kernels.test_simd_keys import check_keys\n"
         "check_keys(13)\n"
+        "check_keys(57)\n"
         "from tests.unit.kernels.test_simd_alive import check_alive\n"
         "check_alive(13)\n"
         "from tests.unit.indexes.frequency_grid.worlds import RandomWorld, built, expected, filed, found\n"
