@@ -1,6 +1,8 @@
 """Kind "ranked_prototype": the default ranked engine beside the prototype it grew out of, in one process, batches in turn.
 
 The window is one of messages. `method` "ranker" is our engine from table to table, with `changes` told as its parameters say;
+"lists" is the part of it that the prototype has too, reckoned inside of the same calls: whom messages reach, lists and refills,
+changes written down as positions, but not messages read and weighed, what leaves a list scored, ids and tables;
 "prototype" is loaded from its folder and left out, with the reason, where there is none: keyword ids in, positions and float32
 scores out, and what a message pushes out or what ends is not told. Its lists are filed anew just before it is timed, which
 takes no time of it; ours are filed anew whenever that is due. Places and weights are float32 numbers, which is all the
@@ -41,7 +43,7 @@ from nearcast.model.normalise import Keyword
 from nearcast.model.window import CountWindow
 from nearcast.workloads import open_workload
 
-METHODS = ("prototype", "ranker")
+METHODS = ("prototype", "ranker", "lists")
 _MODULE = "topk6"
 _K = 20
 # What the prototype has its weights of nearness from, the messages its lists are filled with, and what a cell of it costs.
@@ -116,19 +118,22 @@ class _Lived(ABC):
         """Of the best messages of some subscriptions, best first."""
 
     def record(self) -> Record:
+        return self._record(self.seconds)
+
+    def _record(self, seconds: list[float]) -> Record:
         story = self.story
         facts: dict[str, Any] = {
             "workload": story.workload.describe(),
             "n_subscriptions": story.subscriptions.num_rows,
             "n_living_messages": story.n_window,
             "fill_seconds": self.fill_seconds,
-            "step_arrival_seconds": self.seconds,
+            "step_arrival_seconds": seconds,
             # What ends does so when something arrives.
-            "step_expiry_seconds": [0.0] * len(self.seconds),
+            "step_expiry_seconds": [0.0] * len(seconds),
             **self.facts(),
         }
-        chunk_messages = np.full(len(self.seconds), story.size.n_messages, np.int64)
-        return Record(facts, np.array(self.seconds)[None, :], chunk_messages, {}, np.array(self.n_told, np.int64))
+        chunk_messages = np.full(len(seconds), story.size.n_messages, np.int64)
+        return Record(facts, np.array(seconds)[None, :], chunk_messages, {}, np.array(self.n_told, np.int64))
 
 
 class _Ranker(_Lived):
@@ -168,11 +173,19 @@ class _Ranker(_Lived):
 
     def be_timed(self) -> None:
         super().be_timed()
-        self._n_refills = self._ranker.stats()["refills"]
+        self._before = self._ranker.stats()
 
     def facts(self) -> dict[str, Any]:
         stats = self._ranker.stats()
-        return {"stats": stats, "bytes": stats["bytes"], "n_refills": int(stats["refills"]) - int(self._n_refills)}
+        return {"stats": stats, "bytes": stats["bytes"], "n_refills": int(self._since("refills"))}
+
+    def record_of_lists(self) -> Record:
+        """What was timed, without what comes in and goes out: of each batch the mean of all."""
+        n = len(self.seconds)
+        return self._record([self._since("list_seconds") / n] * n)
+
+    def _since(self, name: str) -> float:
+        return float(self._ranker.stats()[name]) - float(self._before[name])
 
     def scores(self, numbers: NDArray[np.int64]) -> list[NDArray[np.float64]]:
         return [np.array([score for _, score in self._ranker.top(number)]) for number in numbers.tolist()]
@@ -230,13 +243,18 @@ def measure_ranked_prototype(plan: Plan, point: Point, say: Callable[[str], None
     for series in point.series:
         if series.subject not in METHODS:
             raise PlanError(f"method {series.subject!r} of {plan.name!r}: expected one of {', '.join(METHODS)}")
+    if [series.subject for series in point.series].count("ranker") != 1:
+        raise PlanError(f"{plan.name!r} has not one series with method 'ranker'; expected one, beside which others are timed")
     say("generating")
     story = _Story(plan, point)
-    runners = []
+    runners: dict[str, _Lived | str] = {}
     for series in point.series:
-        say(series.label)
-        runners.append(_runner(story, series))
-    there = [runner for runner in runners if not isinstance(runner, str)]
+        if series.subject != "lists":
+            say(series.label)
+            runners[series.subject] = _runner(story, series)
+    ranker = runners["ranker"]
+    assert isinstance(ranker, _Ranker)
+    there = [runner for runner in runners.values() if not isinstance(runner, str)]
     size = story.size
     for step in range(size.warm_steps + size.repetitions):
         for runner in there:
@@ -248,8 +266,11 @@ def measure_ranked_prototype(plan: Plan, point: Point, say: Callable[[str], None
     _compare(there, numbers)
     checked = {"against": "each other", "messages": size.n_messages * size.repetitions, "equal": len(there) > 1}
     records = []
-    for one in runners:
-        if isinstance(one, str):
+    for series in point.series:
+        one = runners.get(series.subject)
+        if one is None:
+            records.append(ranker.record_of_lists())
+        elif isinstance(one, str):
             records.append(left_out(story.workload, size.n_subscriptions, one))
         else:
             records.append(one.record())

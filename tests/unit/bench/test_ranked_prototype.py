@@ -38,6 +38,9 @@ parameters = { folder = "FOLDER" }
 [[series]]
 method = "ranker"
 label = "grid"
+[[series]]
+method = "lists"
+label = "its lists"
 [check]
 against = "other"
 messages = 60
@@ -116,8 +119,10 @@ def test_both_are_timed_on_the_same_stream(tmp_path: Path, monkeypatch: pytest.M
     results = read_results(run_plan(plan_in(tmp_path, folder), "tiny", tmp_path))
     assert results.left_out == []
     for metric in ("tick_us", "longest_call_ms", "fill_seconds"):
-        assert set(results.curves(metric)) == {"prototype", "grid"}
-    assert set(results.curves("refills_per_message")) == {"grid"}
+        assert set(results.curves(metric)) == {"prototype", "grid", "its lists"}
+    curves = results.curves("tick_us")
+    assert 0 < curves["its lists"][60] < curves["grid"][60]
+    assert set(results.curves("refills_per_message")) == {"grid", "its lists"}
     assert sys.modules["topk6"].Sys.__module__ == "topk6"
     # What it leaves where it runs is gone, and so is what it was told by the environment.
     assert Path.cwd() == tmp_path
@@ -140,11 +145,17 @@ def test_different_lists_are_an_error(tmp_path: Path) -> None:
 def test_a_prototype_that_is_not_there_is_left_out_with_the_reason(tmp_path: Path) -> None:
     results = read_results(run_plan(plan_in(tmp_path, "nowhere"), "tiny", tmp_path))
     assert ["there is no prototype in 'nowhere'" in text for text in results.left_out] == [True]
-    assert set(results.curves("tick_us")) == {"grid"}
+    assert set(results.curves("tick_us")) == {"grid", "its lists"}
     assert [judgement.verdict for _, judgement in results.judged()] == ["not judged"]
 
 
 def test_an_unknown_method_is_refused(tmp_path: Path) -> None:
     plan = plan_in(tmp_path, "nowhere", PLAN.replace('method = "ranker"', 'method = "guess"'))
     with pytest.raises(PlanError, match=r"'guess' of .*expected one of prototype, ranker"):
+        run_plan(plan, "tiny", tmp_path)
+
+
+def test_lists_are_those_of_a_ranker(tmp_path: Path) -> None:
+    plan = plan_in(tmp_path, "nowhere", PLAN.replace('method = "ranker"', 'method = "lists"'))
+    with pytest.raises(PlanError, match="has not one series with method 'ranker'"):
         run_plan(plan, "tiny", tmp_path)

@@ -70,7 +70,7 @@ class BufferedRanking(Ranking):
         self.buffers.give_room(numbers, self.subscribers.layout().k[numbers])
         self._refill(numbers)
 
-    def _run(self, phase: int) -> RankChanges:
+    def _run_ticks(self, phase: int) -> None:
         self._grow(self.subscribers.n)
         at = self.state.at
         at[ticks.PHASE] = phase
@@ -86,12 +86,6 @@ class BufferedRanking(Ranking):
                 self._refill_lacking()
                 at[ticks.PHASE] = ticks.TELL
         self._tell_index_of_cuts()
-        changes = self._tell()
-        n_over = self.window.clear_over()
-        if n_over:
-            self.calendar.clear(n_over)
-            at[ticks.PLACE] -= n_over
-        return changes
 
     def _refill_lacking(self) -> None:
         run = self.state.run(self.buffers.kept_by_cut["kept"])

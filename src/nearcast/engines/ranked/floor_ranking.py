@@ -92,7 +92,7 @@ class FloorRanking(Ranking):
         self.buffers.give_room(numbers, self.subscribers.layout().k[numbers])
         self._refill(numbers)
 
-    def _run(self, phase: int) -> RankChanges:
+    def _run_ticks(self, phase: int) -> None:
         self._grow(self.subscribers.n)
         state, at, last = self.state, self.state.at, self.window.n
         at[ticks.PHASE] = phase
@@ -115,13 +115,11 @@ class FloorRanking(Ranking):
             elif stopped == ticks.LACKS_MESSAGES:
                 found = self._refill_lacking(found)
         self.index.raised(self.subscribers, self.buffers.threshold, state.take_cut())
-        score_told(self._judge(), self.window.layout(), state.changes)
-        changes = state.take_changes(self.window, self.tick, self.rules.is_net)
-        n_over = self.window.clear_over()
-        if n_over:
-            self.calendar.clear(n_over)
-            at[ticks.PLACE] -= n_over
-        return changes
+
+    def _tell(self) -> RankChanges:
+        # What leaves, or moves up, was written down without its score.
+        score_told(self._judge(), self.window.layout(), self.state.changes)
+        return self.state.take_changes(self.window, self.tick, self.rules.is_net)
 
     def _found(self, place: int, last: int) -> FoundArrays:
         """Whom the messages from a place on reach, some at a time."""

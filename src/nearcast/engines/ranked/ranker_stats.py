@@ -33,6 +33,7 @@ def ranker_stats(ranking: Ranking | ShardedRanking, ids: Identifiers, keywords: 
         "keywords": keywords.n,
         "held_per_subscription": held / max(1, n_alive),
         "refills": sum(shard.n_refills for shard in ranking.shards),
+        "list_seconds": sum(shard.list_seconds for shard in ranking.shards),
         **{f"window_{name}": n for name, n in work.items()},
         "bytes": sum(parts.values()),
         **{f"{name}_bytes": n_bytes for name, n_bytes in parts.items()},

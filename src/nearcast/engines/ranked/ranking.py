@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -42,6 +43,7 @@ class Calendars(Protocol):
     @property
     def n_bytes(self) -> int: ...
     def arrays(self) -> dict[str, NDArray[Any]]: ...
+    def clear(self, n_over: int) -> None: ...
 
 
 class States(Protocol):
@@ -74,6 +76,8 @@ class Ranking(ABC):
         self.ground, self.index, self.window_index = window_index.ground, index, window_index
         self.subscribers, self.window = Subscribers(), MessageWindow(self.rules.n_counted)
         self.n_refills = 0
+        # Spent on finding whom messages reach and on keeping lists; the rest is what comes in and goes out.
+        self.list_seconds = 0.0
 
     @property
     def tick(self) -> int:
@@ -125,9 +129,25 @@ class Ranking(ABC):
     def fill_anew(self) -> None:
         """Fill every list from the window, without a word: what was held before is not known."""
 
-    @abstractmethod
     def _run(self, phase: int) -> RankChanges:
         """Let ticks go, from this phase on."""
+        begin = time.perf_counter()
+        self._run_ticks(phase)
+        self.list_seconds += time.perf_counter() - begin
+        changes = self._tell()
+        n_over = self.window.clear_over()
+        if n_over:
+            self.calendar.clear(n_over)
+            self.state.at[ticks.PLACE] -= n_over
+        return changes
+
+    @abstractmethod
+    def _run_ticks(self, phase: int) -> None:
+        """Let ticks go, and write down what changes."""
+
+    @abstractmethod
+    def _tell(self) -> RankChanges:
+        """What was written down, with ids and scores."""
 
     @abstractmethod
     def _forget(self, numbers: NDArray[np.int32]) -> None:
