@@ -103,6 +103,28 @@ def test_room_for_many_changes_is_given_back(monkeypatch: pytest.MonkeyPatch) ->
     assert len(ranker._ranking.state.changes.tick) == 4  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("window", [nc.CountWindow(260), nc.TimeWindow(260.0)], ids=["count", "time"])
+def test_long_lists_are_ranked_as_by_a_scan(window: Any) -> None:
+    n, n_messages, rng = 12, 900, np.random.default_rng(8)
+    place, words = rng.random((2, n)), pa.array([[0]] * n, pa.list_(pa.int32()))
+    # Of one to three groups of messages that are looked at together.
+    k = np.resize([18, 60, 120], n).astype(np.int32)
+    columns = {"id": np.arange(n), "keywords": words, "x": place[0], "y": place[1]}
+    subscriptions = pa.table({**columns, "k": k, "spatial_weight": np.linspace(0.2, 1, n)})
+    place, words = rng.random((2, n_messages)), pa.array([[0]] * n_messages, pa.list_(pa.int32()))
+    time = np.arange(n_messages) - np.where(np.arange(n_messages) > 600, rng.integers(0, 2, n_messages) * 7.0, 0.0)
+    messages = pa.table({"id": np.arange(n_messages), "keywords": words, "x": place[0], "y": place[1], "time": time})
+    rankers = [nc.Ranker(window, index, space="plane", max_distance=2.0) for index in ("impact_grid", "ranked_scan")]
+    for ranker in rankers:
+        ranker.publish_table(messages.slice(0, 200))
+        ranker.subscribe_table(subscriptions)
+    for first in range(200, n_messages, 20):
+        told = [ranker.publish_table(messages.slice(first, 20)).to_pylist() for ranker in rankers]
+        assert sorted(map(str, told[0])) == sorted(map(str, told[1]))
+        assert rankers[0].top_table().equals(rankers[1].top_table())
+    assert rankers[0].stats()["held_per_subscription"] > 64
+
+
 def test_lists_are_refilled_together_before_they_lack_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     n, k, n_window = 40, 4, 200
     rng = np.random.default_rng(3)
