@@ -29,8 +29,9 @@ from nearcast.kernels.window_search import SearchArrays, SearchLimits, sign_mess
 
 # Columns of the table of pieces: sequence numbers, then where the piece starts in each group of columns, then its own figures.
 FIRST, END, STARTS = 0, 1, 2
-# A tail of so many messages becomes a piece.
+# A tail of so many messages becomes a piece; in a large window, this share of it, but at most so many times as many.
 TAIL = 4096
+_TAIL_SHARE, _LONGEST_TAIL = 64, 4
 # A piece and those after it become one when those are so many times as large.
 _GROWTH = 7
 # No piece grows beyond this share of the window, so that what is over is dropped soon.
@@ -93,7 +94,7 @@ class PiecedWindow(WindowIndex):
         signature = np.empty(window.n - first, np.int64)
         sign_messages(layout.keyword_start, layout.keyword, first, signature)
         self.tail.extend(signature)
-        if self.tail.n >= TAIL:
+        if self.tail.n >= TAIL * min(_LONGEST_TAIL, max(1, (window.next_number - self._oldest) // _TAIL_SHARE // TAIL)):
             self._drop_over(window, first)
             if self._merge is not None and self._merge.piece.is_done:
                 self._take_over(window, self._merge)
