@@ -41,6 +41,9 @@ def counts_of(
     list_start: NDArray[np.int64], ids: NDArray[np.int32], set_start: NDArray[np.int64], members: NDArray[np.int32]
 ) -> NDArray[np.int32]:
     """How often each member of the sets is in the list behind it."""
+    if len(members) == len(ids):
+        # As many members as words: none is there twice.
+        return np.ones(len(members), np.int32)
     count = np.empty(len(members), np.int32)
     count_members(list_start, ids, set_start, members, count)
     return count

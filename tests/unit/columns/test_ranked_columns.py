@@ -133,6 +133,8 @@ def test_words_are_counted() -> None:
     set_start, members = keyword_sets_of(start, ids)
     assert members.tolist() == [1, 3, 2]
     assert counts_of(start, ids, set_start, members).tolist() == [1, 2, 2]
+    start, ids = np.array([5, 7, 8], np.int64), np.array([3, 1, 3], np.int32)
+    assert counts_of(start, ids, *keyword_sets_of(start, ids)).tolist() == [1, 1, 1]
 
 
 @pytest.mark.parametrize("n", [0, 3, 60])
