@@ -90,28 +90,40 @@ def string_column(texts: Sequence[str]) -> pa.Array:
 _LONGEST_KEPT = 1 << 20
 _MOST_WAITING = 4
 _SHORTEST_KEPT = 1 << 10
-_waiting: dict[int, list[NDArray[np.int64]]] = {}
+_waiting: dict[tuple[str, int], list[NDArray[Any]]] = {}
 
 
 def number_room(n: int) -> tuple[NDArray[np.int64], pa.Array]:
-    """An array of int64 to be filled, and the column that shares its memory.
-
-    Memory is used again when the column is gone, unless it is large: fresh pages cost more than what is written to them.
-    """
-    if n > _LONGEST_KEPT:
-        values = np.empty(n, np.int64)
-        return values, number_column(values)
-    size = 1 << (max(n, _SHORTEST_KEPT) - 1).bit_length()
-    waiting = _waiting.setdefault(size, [])
-    try:
-        block = waiting.pop()
-    except IndexError:
-        block = np.empty(size, np.int64)
-    values = block[:n]
-    weakref.finalize(values, _give_back, waiting, block).atexit = False
+    """An array of int64 to be filled, and the column that shares its memory."""
+    values = used_again(n, np.int64)
     return values, number_column(values)
 
 
-def _give_back(waiting: list[NDArray[np.int64]], block: NDArray[np.int64]) -> None:
+def used_again(n: int, dtype: Any) -> NDArray[Any]:
+    """An array to be filled, in memory that is used again when it and all its views are gone.
+
+    Unless it is large: fresh pages cost more than what is written to them.
+    """
+    if n > _LONGEST_KEPT:
+        return np.empty(n, dtype)
+    size = 1 << (max(n, _SHORTEST_KEPT) - 1).bit_length()
+    waiting = _waiting.setdefault((np.dtype(dtype).str, size), [])
+    try:
+        block = waiting.pop()
+    except IndexError:
+        block = np.empty(size, dtype)
+    # Views of it keep `whole` alive, which is not the case for views of `block`.
+    whole: NDArray[Any] = np.frombuffer(memoryview(block), dtype)
+    weakref.finalize(whole, _give_back, waiting, block).atexit = False
+    return whole[:n]
+
+
+def copy_used_again(values: NDArray[Any]) -> NDArray[Any]:
+    copied = used_again(len(values), values.dtype)
+    copied[:] = values
+    return copied
+
+
+def _give_back(waiting: list[NDArray[Any]], block: NDArray[Any]) -> None:
     if len(waiting) < _MOST_WAITING:
         waiting.append(block)

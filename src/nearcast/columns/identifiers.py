@@ -77,7 +77,7 @@ class Identifiers:
             values, column = number_room(len(wanted))
             ids, first = self.numbering()
             if len(ids):
-                look_up_ids(ids, wanted, values)
+                look_up_ids(ids, wanted, 0, values)
             else:
                 np.add(wanted, np.int64(first), out=values)
             return column

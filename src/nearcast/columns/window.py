@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from nearcast.columns.arrow import used_again
 from nearcast.columns.growing import GrowingArray
 from nearcast.columns.identifiers import Identifiers
 from nearcast.kernels.changes import look_up_ids
@@ -154,8 +155,8 @@ class MessageWindow:
 
     def id_numbers(self, numbers: NDArray[np.int64]) -> NDArray[np.int32]:
         """The numbers of the ids of messages: equal for messages of the same id."""
-        found = np.empty(len(numbers), np.int32)
-        look_up_ids(self._names.number.used, numbers - self._names.first, found)
+        found = used_again(len(numbers), np.int32)
+        look_up_ids(self._names.number.used, numbers, self._names.first, found)
         return found
 
     def numbers_of(self, ids: pa.Array) -> NDArray[np.int64]:

@@ -39,8 +39,8 @@ class Pairs(NamedTuple):
 
     def fill_ids(self, ids: Identifiers, messages: LiveMessages, number: NDArray[np.int64], message: NDArray[np.int64]) -> None:
         """Write the ids, which are int64, of each pair."""
-        look_up_ids(ids.numbers, self.number, number)
-        look_up_ids(messages.ids.numbers, self.message, message)
+        look_up_ids(ids.numbers, self.number, 0, number)
+        look_up_ids(messages.ids.numbers, self.message, 0, message)
 
 
 class Grouped(NamedTuple):

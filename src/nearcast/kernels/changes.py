@@ -13,14 +13,14 @@ _HALF = 32
 
 
 @kernel
-def look_up_ids(ids, places, out):
-    """Fill `out` with the ids at these places, asked for ahead."""
+def look_up_ids(ids, places, first, out):
+    """Fill `out` with the ids at these places, which count from `first`, asked for ahead."""
     n = places.size
     for i in range(max(0, n - _AHEAD)):
-        prefetch(ids, places[i + _AHEAD])
-        out[i] = ids[places[i]]
+        prefetch(ids, places[i + _AHEAD] - first)
+        out[i] = ids[places[i] - first]
     for i in range(max(0, n - _AHEAD), n):
-        out[i] = ids[places[i]]
+        out[i] = ids[places[i] - first]
 
 
 @kernel

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from nearcast.columns import arrow
-from nearcast.columns.arrow import number_room
+from nearcast.columns.arrow import copy_used_again, number_room, used_again
 
 
 def address(column: pa.Array) -> int:
@@ -29,11 +29,20 @@ def test_memory_of_a_column_is_used_again_when_nobody_holds_it() -> None:
     assert address(number_room(4500)[1]) == was
 
 
+def test_a_view_of_an_array_holds_its_memory() -> None:
+    given = np.arange(3000, dtype=np.int32)
+    view = copy_used_again(given)[10:13]
+    others = [used_again(3000, np.int32) for _ in range(3)]
+    for other in others:
+        other[:] = -1
+    assert view.tolist() == [10, 11, 12]
+
+
 def test_only_so_much_memory_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrow, "_waiting", {})
     rooms = [number_room(2000) for _ in range(9)]
     del rooms
-    assert {size: len(blocks) for size, blocks in arrow._waiting.items()} == {2048: arrow._MOST_WAITING}
+    assert {size: len(blocks) for size, blocks in arrow._waiting.items()} == {("<i8", 2048): arrow._MOST_WAITING}
 
 
 def test_a_long_column_has_memory_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,4 +51,4 @@ def test_a_long_column_has_memory_of_its_own(monkeypatch: pytest.MonkeyPatch) ->
     values[-1] = 7
     assert column[-1].as_py() == 7
     assert len(number_room(0)[1]) == 0
-    assert list(arrow._waiting) == [arrow._SHORTEST_KEPT]
+    assert list(arrow._waiting) == [("<i8", arrow._SHORTEST_KEPT)]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nearcast.columns.arrow import copy_used_again
 from nearcast.columns.window import MessageWindow
 from nearcast.engines.ranked.tick_state import RankChanges, net, room_for
 from nearcast.kernels import ticks
@@ -107,7 +108,7 @@ class FloorState:
             is_told = told[3] != TAKEN_BACK
             told = tuple(column[is_told] for column in told)
         else:
-            told = tuple(column.copy() for column in told)
+            told = tuple(copy_used_again(column) for column in told)
         if len(self.changes.tick) > max(_MOST_KEPT, _MOST_SPARE * n):
             self.changes = room_for(_FIRST_ROOM)
         if is_net:
