@@ -26,6 +26,7 @@ def score_told(judge, window, changes):
             s, place = int(subscriber[ahead]), number[ahead] - base
             prefetch(record, RECORD * s)
             prefetch(message, MESSAGE_RECORD * place)
+            prefetch(message, MESSAGE_RECORD * (place + 1))
         ahead = i + _AHEAD
         if ahead < n and score[ahead] == NOT_TOLD:
             place = number[ahead] - base
