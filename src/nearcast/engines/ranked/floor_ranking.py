@@ -21,7 +21,7 @@ from nearcast.kernels.floor_layouts import LAST_LATE, OLDEST, JudgeArrays
 from nearcast.kernels.floor_ranks import ENTERS, LEAVES
 from nearcast.kernels.floor_scores import score_told
 from nearcast.kernels.floor_ticks import run_floor_ticks
-from nearcast.kernels.ranked_layouts import NOTHING_FOUND, FoundArrays
+from nearcast.kernels.ranked_layouts import NOTHING_FOUND, FoundArrays, WindowArrays
 from nearcast.kernels.result_buffers import NO_MESSAGE
 from nearcast.kernels.simd_plain import LANES
 from nearcast.model.window import CountWindow, TimeWindow
@@ -99,12 +99,13 @@ class FloorRanking(Ranking):
         state.begin_tick()
         self._refill_scarce()
         found = NOTHING_FOUND
+        # None of these grows or moves while ticks go.
+        buffers, window, judge = self.buffers.layout(), self.window.layout(), self._judge()
         while True:
             place = int(at[ticks.PLACE])
             if at[ticks.PHASE] == ticks.ARRIVE and place < last and not found.first <= place < found.last:
-                found = self._found(place, last)
-            held = (self.buffers.layout(), self.window.layout(), self._judge())
-            arrays = (*held, self.calendar.layout(), state.run(), state.changes)
+                found = self._found(window, place, last)
+            arrays = (buffers, window, judge, self.calendar.layout(), state.run(), state.changes)
             end = min(max(found.last, int(at[ticks.PLACE])), last)
             stopped = run_floor_ticks(found, *arrays, end, self.rules.is_timed, self.rules.n_counted)
             if stopped == ticks.DONE and int(at[ticks.PLACE]) == last:
@@ -121,10 +122,10 @@ class FloorRanking(Ranking):
         score_told(self._judge(), self.window.layout(), self.state.changes)
         return self.state.take_changes(self.window, self.tick, self.rules.is_net)
 
-    def _found(self, place: int, last: int) -> FoundArrays:
+    def _found(self, window: WindowArrays, place: int, last: int) -> FoundArrays:
         """Whom the messages from a place on reach, some at a time."""
         end = min(place + self._n_at_once, last)
-        found = self.index.find(self.subscribers.layout(), self.window.layout(), place, end, self.state.counters)
+        found = self.index.find(self.subscribers.layout(), window, place, end, self.state.counters)
         n_wanted = _REACHED_AT_ONCE * (end - place) // max(1, len(found.subscriber))
         self._n_at_once = min(max(n_wanted, _FEWEST_AT_ONCE), _MOST_AT_ONCE)
         return found

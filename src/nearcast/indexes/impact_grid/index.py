@@ -94,6 +94,8 @@ class ImpactGrid(AheadIndex):
         self._near = np.empty(_FIRST_ROOM, np.int32)
         self._figures, self._known, self._table = np.zeros(0, np.float32), np.zeros(0, np.int64), empty_table(0)
         self._items = np.empty((2, 0), np.int64)
+        # Whom messages reach, with their scores: until the next ones are looked for.
+        self._reached = np.empty(0, np.int32), np.empty(0)
         self._found = NOTHING_FOUND
 
     # --- subscriptions -----------------------------------------------------------------------------------------------
@@ -247,7 +249,10 @@ class ImpactGrid(AheadIndex):
         n_near = int(near_start[-1]) + n_messages * len(self._fresh)
         counters[NODES] += n_lists
         counters[CANDIDATES] += n_near
-        found = FoundArrays(first, last, start, np.empty(n_near, np.int32), np.empty(n_near))
+        if n_near > len(self._reached[0]):
+            n_room = n_near + n_near // 2
+            self._reached = np.empty(n_room, np.int32), np.empty(n_room)
+        found = FoundArrays(first, last, start, *self._reached)
         return self._scored(subscribers, window, near_start, self._fresh, found)
 
     def find_too(

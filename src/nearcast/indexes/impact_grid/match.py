@@ -40,6 +40,7 @@ _ROUNDED_DOWN = 1.0 - 2e-5
 def find_lists(words, parts, grid, window, first, last, item, owner, item_start):
     """Write the lists that each message is to be looked for in, 0 for none, and for which of its words; returns how many."""
     words, window, parts = lent(words), lent(window), lent(parts)
+    item, owner, item_start = lent((item, owner, item_start))
     row, edge, keyword = words.row, words.edge, window.keyword
     n_known = row.size // N_COLUMNS
     begin, end = window.keyword_start[first], window.keyword_start[last]
@@ -143,6 +144,7 @@ def scan_lists(words, parts, grid, frame, window, first, last, lists, figures, k
     """Write the subscriptions that each message may reach; returns how many lists there were, or LACKS_ROOM."""
     words, window, parts = lent(words), lent(window), lent(parts)
     item, owner, item_start = lent(lists)
+    figures, known, record, near, near_start = lent((figures, known, record, near, near_start))
     entry0, entry1 = parts[0].entry, parts[1].entry
     n, n_lists = 0, 0
     n_items = item_start[last - first]
