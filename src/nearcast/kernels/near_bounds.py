@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nearcast.kernels.compile import inline_kernel, kernel
+from nearcast.kernels.compile import inline_kernel, kernel, lent
 from nearcast.kernels.distances import EARTH_RADIUS_M
 
 # Whatever is farther from the origin is moved to this distance, which brings no two points apart.
@@ -75,17 +75,24 @@ def nearest_possible(frame, squared):
     return min(1.0, max(0.0, 1.0 + frame.slack - frame.scale * arc))
 
 
+@inline_kernel
+def heft_of(window, place):
+    """The largest count of a word of a message over the length of its vector; 0 without words."""
+    n_times, begin, end = window.n_times, window.keyword_start[place], window.keyword_start[place + 1]
+    most = 0
+    for at in range(begin, end):
+        most = max(most, n_times[at])
+    return most / window.length[place] if most > 0 else 0.0
+
+
 @kernel
 def describe_messages(window, first, frame, place, heft):
     """Write coordinates and hefts of the messages from place `first` on."""
-    keyword_start, n_times, x, y, length = window.keyword_start, window.n_times, window.x, window.y, window.length
+    window = lent(window)
     for i in range(heft.size):
         at = first + i
-        place[0, i], place[1, i], place[2, i] = coordinates(frame, x[at], y[at])
-        most = 0
-        for there in range(keyword_start[at], keyword_start[at + 1]):
-            most = max(most, n_times[there])
-        heft[i] = most / length[at] * ROUNDED_UP if most > 0 else 0.0
+        place[0, i], place[1, i], place[2, i] = coordinates(frame, window.x[at], window.y[at])
+        heft[i] = heft_of(window, at) * ROUNDED_UP
 
 
 @kernel

@@ -20,9 +20,9 @@ from nearcast.indexes.impact_grid.layout import (
     N_SIMPLE,
     PER_LINE,
 )
-from nearcast.indexes.impact_grid.words import LAST_SLOT, first_edge, heaviness_of, n_edges, shared_slot, slot_in
+from nearcast.indexes.impact_grid.words import LAST_SLOT, first_edge, n_edges, shared_slot, slot_in
 from nearcast.kernels.compile import inline_kernel, kernel, lent
-from nearcast.kernels.near_bounds import coordinates
+from nearcast.kernels.near_bounds import coordinates, heft_of
 from nearcast.kernels.ranked_layouts import RECORD
 from nearcast.kernels.simd import append_lanes, prefetch
 from nearcast.kernels.simd_near import near_lanes, near_lanes_of_more
@@ -57,7 +57,7 @@ def find_lists(words, parts, grid, window, first, last, item, owner, item_start)
     for place in range(first, last):
         item_start[place - first] = n
         column, line = finest_x(grid, window.x[place]), finest_y(grid, window.y[place])
-        heavy = heaviness_of(window, place)
+        heavy = heft_of(window, place)
         for at in range(window.keyword_start[place], window.keyword_start[place + 1]):
             if keyword[at] >= n_known:
                 continue

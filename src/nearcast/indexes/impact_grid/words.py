@@ -6,6 +6,7 @@ import numpy as np
 
 from nearcast.indexes.impact_grid.layout import EDGES, FREQUENCY, MOST_EDGES, N_COLUMNS
 from nearcast.kernels.compile import inline_kernel, kernel
+from nearcast.kernels.near_bounds import heft_of
 from nearcast.kernels.simd_near_plain import N_SLOTS
 
 # The most frequent words have slots of their own; the last slot stands for words without one.
@@ -50,16 +51,6 @@ def is_rarer(frequency_a, a, frequency_b, b):
 
 
 @kernel
-def heaviness_of(window, place):
-    """The largest count of a word of a message over the length of its vector; 0 without words."""
-    n_times, begin, end = window.n_times, window.keyword_start[place], window.keyword_start[place + 1]
-    most = 0
-    for at in range(begin, end):
-        most = max(most, n_times[at])
-    return most / window.length[place] if most > 0 else 0.0
-
-
-@kernel
 def count_words(window, first, last, row):
     """Write how many messages have each keyword."""
     keyword = window.keyword
@@ -72,7 +63,7 @@ def gather_heaviness(window, first, last, row, start, heaviness):
     """Write, for each keyword with classes, the heaviness of its messages; `start[w]` is -1 without, else moves on."""
     keyword_start, keyword = window.keyword_start, window.keyword
     for place in range(first, last):
-        heavy = heaviness_of(window, place)
+        heavy = heft_of(window, place)
         for at in range(keyword_start[place], keyword_start[place + 1]):
             to = start[keyword[at]]
             if to >= 0:
