@@ -150,6 +150,18 @@ def test_every_index_finds_the_best_while_the_window_slides(budget: Budget, monk
     check_worlds(max(6, budget.worlds // 8), monkeypatch)
 
 
+def test_answers_are_right_when_many_searches_leave_no_tail(budget: Budget, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("_SHORT_TAIL", 0), ("_WORTH_SETTLING", 1000)):
+        monkeypatch.setattr(f"nearcast.indexes.window_pieces.{name}", value)
+    check_worlds(max(6, budget.worlds // 32), monkeypatch)
+    world = World(3)
+    index = create_window_index("window_grid", world.ground)
+    world.append([index], 5)
+    asked = np.arange(N_SUBSCRIBERS, dtype=np.int32)
+    index.best(world.subscribers, world.window, asked, np.full(N_SUBSCRIBERS, 3, np.int32))
+    assert index.tail.n == 0  # type: ignore[attr-defined]
+
+
 class Counted(Beside[Piece]):
     """A thread whose piece is taken over whenever `turns` says so."""
 

@@ -40,6 +40,8 @@ _LARGEST_SHARE = 2
 _LEAST_BESIDE = 20_000
 # A search costs about as much more with many pieces as filing so many messages.
 _WORTH_SETTLING = 16
+# So few messages in no piece cost a search little.
+_SHORT_TAIL = 512
 # So many subscriptions are searched for in an order that keeps to the same lists.
 _MANY = 256
 
@@ -170,13 +172,15 @@ class PiecedWindow(WindowIndex):
             self.table = self.table[:at]
 
     def _settle(self, window: MessageWindow) -> None:
-        """Put all pieces together, as far as they may be: worth its time before many searches."""
-        begin = max(int(self.table[0, FIRST]), self._oldest, window.base)
+        """Put everything together, as far as it may be, and leave no tail: worth its time before many searches."""
+        begin = max(int(self.table[0, FIRST]) if len(self.table) else self.tail_first, self._oldest, window.base)
+        end = window.next_number
         self._forget_from(0)
         self._merge = None
-        largest = -(-(self.tail_first - begin) // _LARGEST_SHARE)
-        for first in range(begin, self.tail_first, max(1, largest)):
-            self._file(window, first, min(first + largest, self.tail_first))
+        largest = max(1, -(-(end - begin) // _LARGEST_SHARE))
+        for first in range(begin, end, largest):
+            self._file(window, first, min(first + largest, end))
+        self.tail, self.tail_first = GrowingArray(np.int64), end
 
     def _file(self, window: MessageWindow, begin: int, end: int) -> None:
         self._append(window, self.piece_of(window.layout(), begin - window.base, end - window.base), begin, end)
@@ -208,7 +212,8 @@ class PiecedWindow(WindowIndex):
         start = np.concatenate([[0], np.cumsum(n_wanted)]).astype(np.int64)
         found = Best(start, np.zeros(len(numbers), np.int32), np.empty(int(start[-1]), np.int64), np.empty(int(start[-1])))
         if self.frame is not None and len(numbers):
-            if len(self.table) > _LARGEST_SHARE and _WORTH_SETTLING * len(numbers) > window.n:
+            is_worth_it = _WORTH_SETTLING * len(numbers) > window.n
+            if is_worth_it and (len(self.table) > _LARGEST_SHARE or self.tail.n > _SHORT_TAIL):
                 self._settle(window)
             turns = np.arange(len(numbers)) if len(numbers) < _MANY else _by_words(subscribers, numbers)
             self.search(subscribers, window, numbers, turns, n_wanted, limits, found)
