@@ -38,8 +38,8 @@ _GROWTH = 7
 _LARGEST_SHARE = 2
 # So many messages are filed in a thread.
 _LEAST_BESIDE = 20_000
-# A search costs about as much more with many pieces as filing so many messages.
-_WORTH_SETTLING = 16
+# A search costs about as much more with many pieces and a long tail as filing so many messages.
+_WORTH_SETTLING = 64
 # So few messages in no piece cost a search little.
 _SHORT_TAIL = 512
 # So many subscriptions are searched for in an order that keeps to the same lists.
