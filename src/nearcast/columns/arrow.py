@@ -113,7 +113,7 @@ def used_again(n: int, dtype: Any) -> NDArray[Any]:
     except IndexError:
         block = np.empty(size, dtype)
     # Views of it keep `whole` alive, which is not the case for views of `block`.
-    whole: NDArray[Any] = np.frombuffer(memoryview(block), dtype)
+    whole: NDArray[Any] = np.frombuffer(block.data, dtype)
     weakref.finalize(whole, _give_back, waiting, block).atexit = False
     return whole[:n]
 

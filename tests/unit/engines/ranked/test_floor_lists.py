@@ -122,7 +122,7 @@ def test_long_lists_are_ranked_as_by_a_scan(window: Any) -> None:
         told = [ranker.publish_table(messages.slice(first, 20)).to_pylist() for ranker in rankers]
         assert sorted(map(str, told[0])) == sorted(map(str, told[1]))
         assert rankers[0].top_table().equals(rankers[1].top_table())
-    assert rankers[0].stats()["held_per_subscription"] > 64
+    assert float(rankers[0].stats()["held_per_subscription"]) > 64
 
 
 def test_lists_are_refilled_together_before_they_lack_messages(monkeypatch: pytest.MonkeyPatch) -> None:
