@@ -179,8 +179,8 @@ class Counted(Beside[Piece]):
 
 @pytest.fixture
 def beside(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pieces become larger ones soon, in a thread."""
-    for name, value in (("_LEAST_BESIDE", 1), ("_GROWTH", 1), ("_LARGEST_SHARE", 1)):
+    """Pieces become larger ones soon, in a thread, and not because of a search."""
+    for name, value in (("_LEAST_BESIDE", 1), ("_GROWTH", 1), ("_LARGEST_SHARE", 1), ("_WORTH_SETTLING", 0)):
         monkeypatch.setattr(f"nearcast.indexes.window_pieces.{name}", value)
     monkeypatch.setattr("nearcast.indexes.window_pieces.Beside", Counted)
 
