@@ -60,7 +60,7 @@ class Subscribers:
     @property
     def n_bytes(self) -> int:
         growing = (*self._columns.values(), self._record, self._keyword)
-        return sum(column.room.nbytes for column in growing) + self._weights.nbytes
+        return sum(column.n_bytes for column in growing) + self._weights.nbytes
 
     def layout(self) -> SubscriberArrays:
         """What kernels read and write; there may be more records than subscriptions."""

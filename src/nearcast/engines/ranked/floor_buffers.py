@@ -92,7 +92,7 @@ class FloorBuffers:
 
     @property
     def n_bytes(self) -> int:
-        return self._row.room.nbytes + self._pool.room.nbytes
+        return self._row.n_bytes + self._pool.n_bytes
 
     def layout(self) -> FloorArrays:
         pool = self._pool.used
@@ -184,7 +184,7 @@ class Ends:
 
     @property
     def n_bytes(self) -> int:
-        return self._first.room.nbytes + self._chunk.nbytes
+        return self._first.n_bytes + self._chunk.nbytes
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         return {"head": self._head, "first": self._first.used, "chunk": self._chunk[: int(self._head[USED]) * CHUNK]}
