@@ -100,9 +100,9 @@ def number_room(n: int) -> tuple[NDArray[np.int64], pa.Array]:
 
 
 def used_again(n: int, dtype: Any) -> NDArray[Any]:
-    """An array to be filled, in memory that is used again when it and all its views are gone.
+    """An array to be filled, in memory that is used again when it and all its views are gone, unless it is large.
 
-    Unless it is large: fresh pages cost more than what is written to them.
+    Fresh pages cost more than what is written to them.
     """
     if n > _LONGEST_KEPT:
         return np.empty(n, dtype)
