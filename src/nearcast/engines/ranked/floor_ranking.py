@@ -26,9 +26,8 @@ from nearcast.kernels.result_buffers import NO_MESSAGE
 from nearcast.kernels.simd_plain import LANES
 from nearcast.model.window import CountWindow, TimeWindow
 
-# Messages that subscriptions are found for at a time: as many as reach about so many lists, whose rows and records stay near
-# from one step to the next.
-_MOST_AT_ONCE, _FEWEST_AT_ONCE, _REACHED_AT_ONCE = 256, 32, 12_000
+# Messages that subscriptions are found for at a time: no more than reach about so many lists, all of which are held.
+_MOST_AT_ONCE, _FEWEST_AT_ONCE, _REACHED_AT_ONCE = 4096, 32, 1_000_000
 # Lists that would lack messages before one in so many of the window has ended are refilled together.
 _SOON = 1024
 

@@ -15,16 +15,24 @@ from nearcast.columns.subscribers import Subscribers
 from nearcast.errors import IndexParameterError
 from nearcast.indexes.base import Parameters
 from nearcast.indexes.impact_grid.filing import Everything, Filed, Filing, with_words_of
-from nearcast.indexes.impact_grid.layout import MOST_EDGES, N_LEVELS, N_PARTS, Grid, PartArrays, WordArrays
-from nearcast.indexes.impact_grid.match import LACKS_ROOM, find_lists, scan_lists
+from nearcast.indexes.impact_grid.find import (
+    ALL_FOUND,
+    LACKS_NEAR,
+    N_LISTS,
+    N_NEAR,
+    N_REACHED,
+    find_reached,
+    scratch_for,
+    words_of,
+)
+from nearcast.indexes.impact_grid.layout import N_PARTS, Grid, PartArrays, WordArrays
 from nearcast.indexes.impact_grid.parts import Sample, build_part, grid_around, no_part, sample_of
 from nearcast.indexes.impact_grid.ticks import run_found
-from nearcast.indexes.impact_grid.verify import empty_table, score_near
+from nearcast.indexes.impact_grid.verify import bits_of_subscribers, score_near
 from nearcast.indexes.ranked_base import AheadIndex, Ground, Rules, Scene
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.kernels.near_bounds import Frame
 from nearcast.kernels.ranked_layouts import NOTHING_FOUND, FoundArrays, SubscriberArrays, WindowArrays
-from nearcast.kernels.simd_near_plain import N_FIGURES
 from nearcast.kernels.ticks import DONE, PLACE
 
 # Messages that are looked for together.
@@ -38,7 +46,7 @@ _SAMPLES_LATER, _LEAST_LATER = 8, 20_000
 # So many subscriptions share what a cell costs.
 _MANY = 1_000_000
 _NO_FLOOR = math.inf
-_FIRST_ROOM = 1 << 14
+_FIRST_ROOM, _FIRST_WORDS = 1 << 14, 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +101,9 @@ class ImpactGrid(AheadIndex):
         self._filing: Filing | None = None
         self._n_seen = 0
         self._near = np.empty(_FIRST_ROOM, np.int32)
-        self._figures, self._known, self._table = np.zeros(0, np.float32), np.zeros(0, np.int64), empty_table(0)
-        self._items = np.empty((2, 0), np.int64)
+        self._scratch = scratch_for(_FIRST_WORDS)
         # Whom messages reach, with their scores: until the next ones are looked for.
-        self._reached = np.empty(0, np.int32), np.empty(0)
+        self._reached = np.empty(_FIRST_ROOM, np.int32), np.empty(_FIRST_ROOM)
         self._found = NOTHING_FOUND
 
     # --- subscriptions -----------------------------------------------------------------------------------------------
@@ -225,66 +232,52 @@ class ImpactGrid(AheadIndex):
         self, subscribers: SubscriberArrays, window: WindowArrays, first: int, last: int, counters: NDArray[np.int64]
     ) -> FoundArrays:
         self._file_waiting()
-        n_messages = last - first
-        n_words = np.diff(window.keyword_start[first : last + 1])
-        most, n_all = int(n_words.max(initial=0)), int(n_words.sum())
-        start = np.zeros(n_messages + 1, np.int64)
-        self._n_seen += n_messages
+        self._n_seen += last - first
+        start = np.zeros(last - first + 1, np.int64)
         if not self._n_filed + len(self._fresh):
             return FoundArrays(first, last, start, np.empty(0, np.int32), np.empty(0))
-        words, parts = self._sample.words, (self._parts[0], self._parts[1])
-        n_items = n_all * N_PARTS * (MOST_EDGES + 1) * N_LEVELS
-        if n_items > self._items.shape[1]:
-            self._items = np.empty((2, n_items + n_items // 2), np.int64)
-        item, owner = self._items
-        item_start, near_start = np.empty((2, n_messages + 1), np.int64)
-        find_lists(words, parts, self._grid, window, first, last, item, owner, item_start)
-        if most * N_FIGURES > len(self._figures):
-            self._figures, self._known = np.zeros(most * N_FIGURES, np.float32), np.zeros(2 * most, np.int64)
-        scanned = ((item, owner, item_start), self._figures, self._known, subscribers.record)
+        self._give_room_for_words(window, first, last)
+        filed = (self._ground, self._sample.words, (self._parts[0], self._parts[1]), self._grid, self._frame)
+        fresh_bits = np.empty(len(self._fresh), np.int64)
+        bits_of_subscribers(subscribers, self._fresh, fresh_bits)
+        looked_for = (subscribers, window, self._fresh, fresh_bits, self._scratch)
+        at = np.array([first, 0, 0, 0], np.int64)
         while True:
-            n_lists = scan_lists(words, parts, self._grid, self._frame, window, first, last, *scanned, self._near, near_start)
-            if n_lists != LACKS_ROOM:
+            found = FoundArrays(first, last, start, *self._reached)
+            stopped = find_reached(*filed, *looked_for, self._near, found, at)
+            if stopped == ALL_FOUND:
                 break
-            self._near = np.empty(2 * len(self._near), np.int32)
-        n_near = int(near_start[-1]) + n_messages * len(self._fresh)
-        counters[NODES] += n_lists
-        counters[CANDIDATES] += n_near
-        if n_near > len(self._reached[0]):
-            n_room = n_near + n_near // 2
-            self._reached = np.empty(n_room, np.int32), np.empty(n_room)
-        found = FoundArrays(first, last, start, *self._reached)
-        return self._scored(subscribers, window, near_start, self._fresh, found)
+            if stopped == LACKS_NEAR:
+                self._near = np.empty(2 * len(self._near), np.int32)
+            else:
+                self._reached = _twice_the_room(self._reached[0]), _twice_the_room(self._reached[1])
+        counters[NODES] += at[N_LISTS]
+        counters[CANDIDATES] += at[N_NEAR]
+        return _first_of(found, int(at[N_REACHED]))
+
+    def _give_room_for_words(self, window: WindowArrays, first: int, last: int) -> None:
+        most = int(np.diff(window.keyword_start[first : last + 1]).max(initial=0))
+        if most > words_of(self._scratch):
+            self._scratch = scratch_for(2 * most)
 
     def find_too(
         self, subscribers: SubscriberArrays, window: WindowArrays, found: FoundArrays, place: int, numbers: NDArray[np.int32]
     ) -> FoundArrays:
         n = found.last - place
-        n_near = n * len(numbers)
+        n_near, start = n * len(numbers), np.zeros(n + 1, np.int64)
         room = FoundArrays(place, found.last, np.zeros(n + 1, np.int64), np.empty(n_near, np.int32), np.empty(n_near))
-        more = self._scored(subscribers, window, np.zeros(n + 1, np.int64), numbers, room)
+        self._give_room_for_words(window, place, found.last)
+        bits = np.empty(len(numbers), np.int64)
+        bits_of_subscribers(subscribers, numbers, bits)
+        scratch = (self._scratch.table, self._scratch.common)
+        looked_at = (window, place, found.last, self._near, start, numbers, bits, *scratch, room, 0)
+        more = _first_of(room, int(score_near(self._ground, subscribers, *looked_at)))
         start = found.start[place - found.first :]
         behind = np.repeat(start[1:], np.diff(more.start))
         subscriber, score = (
             np.insert(all_of, behind, some) for all_of, some in ((found.subscriber, more.subscriber), (found.score, more.score))
         )
         return FoundArrays(place, found.last, start + more.start, subscriber, score)
-
-    def _scored(
-        self,
-        subscribers: SubscriberArrays,
-        window: WindowArrays,
-        near_start: NDArray[np.int64],
-        everywhere: NDArray[np.int32],
-        room: FoundArrays,
-    ) -> FoundArrays:
-        """Those near to each message, and those looked at everywhere, whose floors it reaches."""
-        most = int(np.diff(window.keyword_start[room.first : room.last + 1]).max(initial=0))
-        if 2 * most > len(self._table[0]):
-            self._table = empty_table(most)
-        looked_at = (window, self._near, near_start, everywhere, self._table, np.empty(max(1, most)))
-        n = int(score_near(self._ground, subscribers, *looked_at, room))
-        return room._replace(subscriber=room.subscriber[:n], score=room.score[:n])
 
     def run_ticks(self, scene: Scene, last: int, rules: Rules) -> int:
         while True:
@@ -333,3 +326,11 @@ class ImpactGrid(AheadIndex):
         self._second, self._waiting = arrays["second"], [arrays["fresh"]]
         self._grid = Grid(bool(arrays["grid"][0]), *arrays["grid"][1:].tolist())
         self._frame = Frame(bool(arrays["frame"][0]), *arrays["frame"][1:].tolist())
+
+
+def _first_of(found: FoundArrays, n: int) -> FoundArrays:
+    return found._replace(subscriber=found.subscriber[:n], score=found.score[:n])
+
+
+def _twice_the_room(array: NDArray[Any]) -> NDArray[Any]:
+    return np.concatenate([array, np.empty_like(array)])

@@ -17,27 +17,23 @@ NOTHING_IN_COMMON = -1.0
 
 
 @kernel
-def score_near(ground, subscribers, window, near, near_start, fresh, table, common, found):
-    """Write those of the subscriptions near to each message, and of the fresh ones, whose floors it reaches; returns how many.
+def score_near(ground, subscribers, window, first, last, near, near_start, fresh, fresh_bits, table, common, found, n):
+    """Write which subscriptions the messages at places `first` … `last - 1` reach, of those near to each and of the fresh ones.
 
-    `table` is a hash table of keywords and of their values, empty before and after, with room for twice the words there are.
+    They stand behind the `n` that were found before; returns how many there are then. `table` is a hash table of keywords and
+    of their values, empty before and after, with room for twice the words there are.
     """
     subscribers, window = lent(subscribers), lent(window)
-    first, last, start, subscriber, score = lent(found)
-    near, near_start, fresh, common = lent((near, near_start, fresh, common))
+    first_found, _, start, subscriber, score = lent(found)
+    near, near_start, fresh, fresh_bits, common = lent((near, near_start, fresh, fresh_bits, common))
     of_word, value_of = lent(table)
     is_lonlat, max_distance = ground
-    keyword, value, own_first = window.keyword, window.value, subscribers.first
+    keyword, value = window.keyword, window.value
     record, record_words = subscribers.record, subscribers.record_words
     mask = of_word.size - 1
-    # Most fresh ones have no word in common with a message, as their bits tell.
-    fresh_bits, likely = np.empty(fresh.size, np.int64), np.empty(fresh.size, np.int32)
-    for i in range(fresh.size):
-        s = int(fresh[i])
-        fresh_bits[i] = bits_of(subscribers.keyword, own_first[s], own_first[s] + subscribers.n_words[s])
-    n = 0
+    likely = np.empty(fresh.size, np.int32)
     for place in range(first, last):
-        start[place - first] = n
+        start[place - first_found] = n
         begin, end = window.keyword_start[place], window.keyword_start[place + 1]
         is_at_home = True
         for at in range(begin, end):
@@ -46,6 +42,7 @@ def score_near(ground, subscribers, window, near, near_start, fresh, table, comm
             is_at_home = is_at_home and to == home_of(mask, keyword[at])
         x, y, length = window.x[place], window.y[place], window.length[place]
         near_begin, near_end = near_start[place - first], near_start[place - first + 1]
+        # Most fresh ones have no word in common with a message, as their bits tell.
         bits, n_likely = bits_of(keyword, begin, end), 0
         for i in range(fresh.size):
             likely[n_likely] = fresh[i]
@@ -69,8 +66,16 @@ def score_near(ground, subscribers, window, near, near_start, fresh, table, comm
         # The last one first: what it was moved on by is still there.
         for at in range(end - 1, begin - 1, -1):
             of_word[slot_for(of_word, mask, keyword[at])] = _EMPTY
-    start[last - first] = n
+    start[last - first_found] = n
     return n
+
+
+@kernel
+def bits_of_subscribers(subscribers, numbers, bits):
+    """Write `bits_of` the words of subscriptions."""
+    for i in range(numbers.size):
+        first = subscribers.first[numbers[i]]
+        bits[i] = bits_of(subscribers.keyword, first, first + subscribers.n_words[numbers[i]])
 
 
 @inline_kernel

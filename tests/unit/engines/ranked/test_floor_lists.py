@@ -64,14 +64,14 @@ def test_a_burst_is_ranked_as_by_a_scan(window: Any, spare: float, tmp_path: Pat
 def test_messages_that_reach_many_lists_come_in_smaller_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     options: dict[str, Any] = {"space": "plane", "max_distance": 4.0}
     told = []
-    for reached in (12_000, 30):
+    for reached in (1_000_000, 30):
         monkeypatch.setattr("nearcast.engines.ranked.floor_ranking._REACHED_AT_ONCE", reached)
         monkeypatch.setattr("nearcast.engines.ranked.floor_ranking._FEWEST_AT_ONCE", 2)
         ranker = nc.Ranker(nc.CountWindow(30), **options)
         ranker.subscribe_table(_subscriptions())
         told.append(sorted(map(str, ranker.publish_table(_burst(5, 90)).to_pylist())))
         n_at_once = ranker._ranking._n_at_once  # type: ignore[union-attr]
-        assert n_at_once == 256 if reached == 12_000 else 2 <= n_at_once < 30
+        assert n_at_once == 4096 if reached == 1_000_000 else 2 <= n_at_once < 30
     assert told[0] == told[1]
 
 
