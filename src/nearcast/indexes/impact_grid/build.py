@@ -94,7 +94,7 @@ def build_lists(words, grid, frame, costs, subscribers, floor, postings, room, s
             if n_keys < 0:
                 return i, LACKS_KEYS
         # A list is filled up to whole lines.
-        n_room = (N_MORE + 2 + PER_LINE) * n_keys + BEYOND
+        n_room = (N_MORE + 1 + 2 + PER_LINE) * n_keys + BEYOND
         if sizes[0] + n_room > entry.size or 2 * (sizes[1] + n_classes) > bucket.size or 2 * (sizes[2] + n_keys) > cell.size:
             return i, LACKS_ROOM
         n_all = sizes[1]

@@ -25,8 +25,21 @@ from nearcast.kernels.compile import inline_kernel, kernel, lent
 from nearcast.kernels.near_bounds import coordinates, heft_of
 from nearcast.kernels.ranked_layouts import RECORD
 from nearcast.kernels.simd import append_lanes, prefetch
-from nearcast.kernels.simd_near import near_lanes, near_lanes_of_more
-from nearcast.kernels.simd_near_plain import FULL, LOSS, MOST, N_FIGURES, N_SLOTS, OWN, TABLE, X, Y, Z
+from nearcast.kernels.simd_near import near_in_plane, near_in_plane_of_more, near_on_sphere, near_on_sphere_of_more
+from nearcast.kernels.simd_near_plain import (
+    LOSS,
+    MOST,
+    MOST_OWN,
+    MOST_SHARE,
+    MOST_WEIGHT,
+    N_FIGURES,
+    N_SLOTS,
+    OWN,
+    TABLE,
+    X,
+    Y,
+    Z,
+)
 from nearcast.kernels.simd_plain import LANES
 
 LACKS_ROOM = -1
@@ -34,6 +47,8 @@ LACKS_ROOM = -1
 _MOST_ASKED, _LISTS_AHEAD = 24, 6
 # Less than the least that rounding in 32 bits takes from a square.
 _ROUNDED_DOWN = 1.0 - 2e-5
+# What a word is worth as another one, by what it is worth as the own one.
+_OTHER = MOST_OWN / MOST_SHARE
 
 
 @kernel
@@ -167,7 +182,7 @@ def scan_lists(words, parts, grid, frame, window, first, last, lists, figures, k
             if n + n_simple + n_more + LANES > near.size:
                 return LACKS_ROOM
             before = n
-            n = scan_one(entry, at + 2, n_simple, n_more, figures, (own - begin) * N_FIGURES, near, n)
+            n = scan_one(entry, at + 2, n_simple, n_more, figures, (own - begin) * N_FIGURES, grid.is_lonlat, near, n)
             for j in range(before, n):
                 prefetch(record, int(near[j]) * RECORD)
     near_start[last - first] = n
@@ -175,19 +190,29 @@ def scan_lists(words, parts, grid, frame, window, first, last, lists, figures, k
 
 
 @inline_kernel
-def scan_one(entry, at, n_simple, n_more, figures, of, near, n):
+def scan_one(entry, at, n_simple, n_more, figures, of, is_lonlat, near, n):
+    """Append the subscriptions of a list that may be reached; returns how many there are then."""
+    n_axes = 3 if is_lonlat else 2
     for i in range(0, n_simple, LANES):
         n_here = min(LANES, n_simple - i)
-        lanes = near_lanes(entry, at, n_here, n_here, figures, of)
+        if is_lonlat:
+            lanes = near_on_sphere(entry, at, n_here, n_here, figures, of)
+        else:
+            lanes = near_in_plane(entry, at, n_here, n_here, figures, of)
+        at += (N_SIMPLE + n_axes - 3) * n_here
         if lanes != 0:
-            n = append_lanes(entry, at + (N_SIMPLE - 1) * n_here, lanes, near, n)
-        at += N_SIMPLE * n_here
+            n = append_lanes(entry, at, lanes, near, n)
+        at += n_here
     for i in range(0, n_more, LANES):
         n_here = min(LANES, n_more - i)
-        lanes = near_lanes_of_more(entry, at, n_here, n_here, figures, of)
+        if is_lonlat:
+            lanes = near_on_sphere_of_more(entry, at, n_here, n_here, figures, of)
+        else:
+            lanes = near_in_plane_of_more(entry, at, n_here, n_here, figures, of)
+        at += (N_MORE + n_axes - 3) * n_here
         if lanes != 0:
-            n = append_lanes(entry, at + (N_MORE - 1) * n_here, lanes, near, n)
-        at += N_MORE * n_here
+            n = append_lanes(entry, at, lanes, near, n)
+        at += n_here
     return n
 
 
@@ -200,15 +225,15 @@ def describe(words, grid, frame, window, place, figures, known):
     n_words = window.keyword_start[place + 1] - begin
     a, b, c = coordinates(frame, window.x[place], window.y[place])
     a, b, c = (a - grid.low) / grid.step, (b - grid.low) / grid.step, (c - grid.low) / grid.step
-    loss, most = (grid.loss / FULL) ** 2 * _ROUNDED_DOWN, 1.0 / FULL**2 * _ROUNDED_DOWN
+    loss, most = (grid.loss / MOST_WEIGHT) ** 2 * _ROUNDED_DOWN, 1.0 / MOST_WEIGHT**2 * _ROUNDED_DOWN
     for i in range(n_words):
         of, own = i * N_FIGURES, int(keyword[begin + i])
         figures[of + X], figures[of + Y], figures[of + Z] = a, b, c
         figures[of + LOSS], figures[of + MOST] = loss, most
-        figures[of + OWN] = math.sqrt(value[begin + i] * n_times[begin + i]) / length / FULL
+        figures[of + OWN] = math.sqrt(value[begin + i] * n_times[begin + i]) / length / MOST_OWN
         for slot in range(of + TABLE, of + TABLE + N_SLOTS - 1):
             figures[slot] = 0.0
-        figures[of + TABLE + LAST_SLOT] = 1.0 / FULL
+        figures[of + TABLE + LAST_SLOT] = 1.0 / MOST_SHARE
         known[2 * i], known[2 * i + 1] = 0, shared_slot(own)
         if own < n_known:
             known[2 * i] = row[own * N_COLUMNS + FREQUENCY]
@@ -217,5 +242,5 @@ def describe(words, grid, frame, window, place, figures, known):
         for j in range(i):
             # Words come by number: of equal frequency the lower one is the rarer.
             rare, frequent = (j, i) if known[2 * j] <= known[2 * i] else (i, j)
-            to, worth = rare * N_FIGURES + TABLE + known[2 * frequent + 1], figures[frequent * N_FIGURES + OWN]
+            to, worth = rare * N_FIGURES + TABLE + known[2 * frequent + 1], figures[frequent * N_FIGURES + OWN] * _OTHER
             figures[to] = max(figures[to], worth)

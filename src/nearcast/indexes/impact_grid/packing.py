@@ -1,4 +1,4 @@
-"""Write entries: numbers of sixteen bits, rounded so that a subscription is rather looked at in vain than missed."""
+"""Write entries: numbers of few bits, rounded so that a subscription is rather looked at in vain than missed."""
 
 from __future__ import annotations
 
@@ -8,14 +8,26 @@ from nearcast.indexes.impact_grid.layout import EDGES, FREQUENCY, N_COLUMNS, N_M
 from nearcast.indexes.impact_grid.words import LAST_SLOT, is_rarer, slot_in
 from nearcast.kernels.compile import inline_kernel, kernel
 from nearcast.kernels.near_bounds import coordinates
-from nearcast.kernels.simd_near_plain import FULL, SLOT_BITS
+from nearcast.kernels.simd_near_plain import (
+    DEPTH,
+    FULL,
+    LACKING_BITS,
+    LACKING_STEPS,
+    MOST_LACKING,
+    MOST_OWN,
+    MOST_SHARE,
+    MOST_WEIGHT,
+    OWN_BITS,
+    PLACE,
+    REST,
+    SHARE_BITS,
+)
 from nearcast.kernels.simd_plain import LANES
 
 # More than the rounding of what is added up in 32 bits.
 _SLACK = 2e-5
 # More than half a step on each of three axes.
 _HALF_DIAGONAL = 0.9
-_FLOOR_STEPS = 32767
 
 
 @inline_kernel
@@ -38,20 +50,14 @@ def arrange_words(words, subscribers, s, keyword, weight):
 
 
 @inline_kernel
-def _within(value):
-    return int(max(0.0, min(65535.0, value)))
+def _within(value, most):
+    return int(max(0.0, min(float(most), value)))
 
 
 @inline_kernel
-def _pair(low, high):
-    """Two numbers of sixteen bits as an int32."""
-    both = low | high << 16
-    return both - (1 << 32) if both >= 1 << 31 else both
-
-
-@inline_kernel
-def _share(share):
-    return _within(math.ceil(share * FULL))
+def _word(bits):
+    """Thirty-two bits as an int32."""
+    return bits - (1 << 32) if bits >= 1 << 31 else bits
 
 
 @kernel
@@ -63,7 +69,9 @@ def write_list(entry, at, words, grid, frame, subscribers, floor, subscriber, ra
             n_simple += 1
     n_more = end - begin - n_simple
     entry[at], entry[at + 1] = n_simple, n_more
-    more_at = at + 2 + N_SIMPLE * n_simple
+    n_axes = 3 if grid.is_lonlat else 2
+    simple_columns, more_columns = N_SIMPLE + n_axes - 2, N_MORE + n_axes - 2
+    more_at = at + 2 + simple_columns * n_simple
     n_simple_done, n_more_done = 0, 0
     for i in range(begin, end):
         s, own = subscriber[chosen[i]], int(rank[chosen[i]])
@@ -76,38 +84,42 @@ def write_list(entry, at, words, grid, frame, subscribers, floor, subscriber, ra
         lacking = floor[s] - spatial - near * grid.loss * _HALF_DIAGONAL - _SLACK
         is_simple = own + 1 == n_words
         if is_simple:
-            to, stride = place_in(at + 2, N_SIMPLE, n_simple, n_simple_done)
+            to, stride = place_in(at + 2, simple_columns, n_simple, n_simple_done)
             n_simple_done += 1
         else:
-            to, stride = place_in(more_at, N_MORE, n_more, n_more_done)
+            to, stride = place_in(more_at, more_columns, n_more, n_more_done)
             n_more_done += 1
-        entry[to] = _pair(x, y)
-        entry[to + stride] = _pair(z, _within(math.floor(near * FULL)))
-        entry[to + 2 * stride] = _pair(_within(math.floor((lacking + 1.0) * _FLOOR_STEPS)), _share(text * weight[own]))
-        if is_simple:
-            entry[to + 3 * stride] = s
-            continue
-        shares, slots = 0, 0
-        for other in range(4):
-            share, slot = 0, 0
-            if other == 3 and own + 5 < n_words:
-                squares = 0.0
-                for j in range(own + 4, n_words):
-                    squares += weight[j] * weight[j]
-                share, slot = _share(text * math.sqrt(squares)), LAST_SLOT
-            elif own + 1 + other < n_words:
-                share, slot = (
-                    _share(text * weight[own + 1 + other]),
-                    slot_in(int(words.row[keyword[own + 1 + other] * N_COLUMNS + EDGES])),
-                )
-            slots |= slot << (SLOT_BITS * other)
-            if other % 2 == 0:
-                shares = share
-            else:
-                entry[to + (3 + other // 2) * stride] = _pair(shares, share)
-        entry[to + 5 * stride] = slots
-        entry[to + 6 * stride] = s
-    return more_at + N_MORE * n_more
+        entry[to + PLACE * stride] = _word(x | y << 16)
+        lacks, share = math.floor((lacking + 1.0) * LACKING_STEPS), math.ceil(text * weight[own] * MOST_OWN)
+        rest = _within(lacks, MOST_LACKING) | _within(share, MOST_OWN) << LACKING_BITS
+        rest |= _within(math.floor(near * MOST_WEIGHT), MOST_WEIGHT) << LACKING_BITS + OWN_BITS
+        entry[to + REST * stride] = _word(rest)
+        if grid.is_lonlat:
+            entry[to + DEPTH * stride] = z
+        to += n_axes * stride
+        if not is_simple:
+            for pair in range(2):
+                first = other_word(words, text, keyword, weight, n_words, own + 1, 2 * pair)
+                second = other_word(words, text, keyword, weight, n_words, own + 1, 2 * pair + 1)
+                entry[to + pair * stride] = _word(first | second << 16)
+            to += 2 * stride
+        entry[to] = s
+    return more_at + more_columns * n_more
+
+
+@inline_kernel
+def other_word(words, text, keyword, weight, n_words, first, which):
+    """Share and slot of one of four words from `first` on; the last of four stands for all that are left."""
+    at = first + which
+    if at >= n_words:
+        return 0
+    share, slot = weight[at], slot_in(int(words.row[keyword[at] * N_COLUMNS + EDGES]))
+    if which == 3 and at + 1 < n_words:
+        squares = 0.0
+        for j in range(at, n_words):
+            squares += weight[j] * weight[j]
+        share, slot = math.sqrt(squares), LAST_SLOT
+    return _within(math.ceil(text * share * MOST_SHARE), MOST_SHARE) | slot << SHARE_BITS
 
 
 @inline_kernel
@@ -123,4 +135,9 @@ def steps_of(grid, frame, x, y):
     a, b, c = coordinates(frame, x, y)
     a, b, c = (a - grid.low) / grid.step, (b - grid.low) / grid.step, (c - grid.low) / grid.step
     is_inside = min(a, b, c) >= -0.5 and max(a, b, c) <= FULL + 0.5
-    return _within(math.floor(a + 0.5)), _within(math.floor(b + 0.5)), _within(math.floor(c + 0.5)), is_inside
+    return _step(a), _step(b), _step(c), is_inside
+
+
+@inline_kernel
+def _step(coordinate):
+    return _within(math.floor(coordinate + 0.5), FULL)
