@@ -74,6 +74,13 @@ def key_of(score, rooms):
 
 
 @inline_kernel
+def seems_above(score, rooms, key):
+    """Whether the key of a score is at least this one, but for rounding: found without a root."""
+    base = (rooms >> 2 * _ROOM_BITS) / _BASES
+    return (score - base) * (_MOST_KEY * _MOST_KEY) >= (1.0 - base) * (key * key)
+
+
+@inline_kernel
 def lows_at(start, room):
     """Where the messages of a list begin in the pool."""
     return start + (room + 1) // 2
@@ -178,7 +185,7 @@ class JudgeArrays(NamedTuple):
     ground: tuple[bool, float]
     subscribers: SubscriberArrays
     common: np.ndarray  # float64[words]
-    marked_key: np.ndarray  # uint16[most room + LANES], see `mark_over`
+    marked_key: np.ndarray  # uint16[most room + KEY_LANES], see `mark_over`
     marked_low: np.ndarray  # int32[most room]
     order: np.ndarray  # int64[most room], positions in a list
     score: np.ndarray  # float64[most room], by position

@@ -59,9 +59,15 @@ def only_one(keys, key_at, lows, low_at, size, oldest, key):
     found = NONE
     for i in range(0, size, GROUP):
         n = min(GROUP, size - i)
-        lanes = living(lows, low_at + i, n, oldest) & key_lanes(keys, key_at + i, n, key)
-        if lanes != 0:
-            found = i + lowest_lane(lanes) if found == NONE and lanes & (lanes - 1) == 0 else SEVERAL
+        found = one_of(found, i, living(lows, low_at + i, n, oldest) & key_lanes(keys, key_at + i, n, key))
+    return found
+
+
+@inline_kernel
+def one_of(found, i, lanes):
+    """What is found with these lanes, from position `i` on, if this was found before."""
+    if lanes != 0:
+        found = i + lowest_lane(lanes) if found == NONE and lanes & (lanes - 1) == 0 else SEVERAL
     return found
 
 
@@ -86,8 +92,13 @@ def enter(row, pool, keys, is_alive, base, marked_key, marked_low, s, key, oldes
         n = min(GROUP, size - i)
         above = living(lows, low_at + i, n, low) & high_lanes(keys, key_at + i, n, border + 1)
         least = min(least, smallest(keys, key_at + i, n, above))
-    new_last = only_one(keys, key_at, lows, low_at, size, low, least)
-    if new_last == SEVERAL or only_one(keys, key_at, lows, low_at, size, low, border) == SEVERAL:
+    new_last, old_last = NONE, NONE
+    for i in range(0, size, GROUP):
+        n = min(GROUP, size - i)
+        alive = living(lows, low_at + i, n, low)
+        new_last = one_of(new_last, i, alive & key_lanes(keys, key_at + i, n, least))
+        old_last = one_of(old_last, i, alive & key_lanes(keys, key_at + i, n, border))
+    if new_last == SEVERAL or old_last == SEVERAL:
         return UNKNOWN
     row[s * ROW + LAST] = pack_last(least, pool[own + new_last])
     return full_number(low_in(last), base)
@@ -102,12 +113,13 @@ def drop_by_keys(
     size = held_of(row[s * ROW + SIZE], room)
     last, low, before = row[s * ROW + LAST], lower_half(oldest), lower_half(oldest_before)
     key_at, low_at = 2 * start, lows_at(start, room)
-    border, first_told = key_in(last), n_told[0]
-    is_last_gone, is_told = False, True
+    border, first_told = max(0, key_in(last)), n_told[0]
+    is_last_gone, is_told, others = False, True, NONE
     for i in range(0, size, GROUP):
         n = min(GROUP, size - i)
-        lanes = living(pool, low_at + i, n, before) & ~living(pool, low_at + i, n, low)
-        lanes &= high_lanes(keys, key_at + i, n, border)
+        alive = living(pool, low_at + i, n, low)
+        others = one_of(others, i, alive & key_lanes(keys, key_at + i, n, border))
+        lanes = living(pool, low_at + i, n, before) & ~alive & high_lanes(keys, key_at + i, n, border)
         while lanes != 0:
             ended = i + lowest_lane(lanes)
             lanes &= lanes - 1
@@ -119,7 +131,6 @@ def drop_by_keys(
     n_ended = n_told[0] - first_told
     if last == NO_LAST or n_ended == 0:
         return True
-    others = only_one(keys, key_at, pool, low_at, size, low, border)
     is_told = is_told and others != SEVERAL and not (is_last_gone and others != NONE)
     while is_told and n_ended > 0:
         most = most_behind(keys, key_at, pool, low_at, size, low, border)
@@ -145,8 +156,12 @@ def drop_by_keys(
 def has_no_more(row, pool, keys, s, low):
     """Whether nothing that lives ranks behind the best k, as far as keys tell."""
     start, room = row[s * ROW + START], room_of(row[s * ROW + ROOMS])
-    size, border = held_of(row[s * ROW + SIZE], room), key_in(row[s * ROW + LAST])
-    return most_behind(keys, 2 * start, pool, lows_at(start, room), size, low, border) == NOTHING_BELOW
+    size, border, lows = held_of(row[s * ROW + SIZE], room), key_in(row[s * ROW + LAST]), lows_at(start, room)
+    for i in range(0, size, GROUP):
+        n = min(GROUP, size - i)
+        if living(pool, lows + i, n, low) & ~high_lanes(keys, 2 * start + i, n, border) != 0:
+            return False
+    return True
 
 
 @inline_kernel

@@ -45,6 +45,7 @@ from nearcast.kernels.floor_layouts import (
     lows_at,
     next_of,
     room_of,
+    seems_above,
 )
 from nearcast.kernels.floor_lists import clear_over, is_above_guard, is_full, newest_in, put_in
 from nearcast.kernels.floor_order import NOBODY, NOT_SHOWN, enter_exactly, make_room
@@ -185,7 +186,7 @@ def admit_found(found, buffers, window, judge, ends, run, changes, is_timed):
 def ask_for_place(row, pool, s, score):
     """Have what a message is put into brought from memory: the end of a list, or all of it if it ranks among the best k."""
     rooms = row[s * ROW + ROOMS]
-    if key_of(score, rooms) >= key_in(row[s * ROW + LAST]):
+    if seems_above(score, rooms, key_in(row[s * ROW + LAST])):
         ask_for_list(row, pool, s)
     else:
         start, room = row[s * ROW + START], room_of(rooms)

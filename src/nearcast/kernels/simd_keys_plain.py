@@ -3,7 +3,7 @@
 Messages of a list are two columns, keys of 16 bits and numbers of 32: `key_at` and `low_at` are where those of at most
 GROUP messages begin, of which there are `n`. Lanes are bits, one for each message. Whether those of keys from `n` on are set
 means nothing, and the last bit is the sign where all is compiled. One lives if its number is not before `oldest`; numbers go
-around.
+around. Borders are keys: from 0 to MOST_KEY.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 GROUP = 64
+# So many keys are read together, whether or not there are as many.
+KEY_LANES = 32
+MOST_KEY = (1 << 16) - 1
 NOTHING_ABOVE = (1 << 31) - 1
 NOTHING_BELOW = -1
 _HALF, _WHOLE = 1 << 31, 1 << 32

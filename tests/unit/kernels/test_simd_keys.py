@@ -7,8 +7,7 @@ import pytest
 
 from nearcast.kernels import simd_keys, simd_keys_plain
 from nearcast.kernels.compile import kernel
-from nearcast.kernels.simd_keys_plain import GROUP
-from nearcast.kernels.simd_plain import LANES
+from nearcast.kernels.simd_keys_plain import GROUP, KEY_LANES
 
 BITS = (1 << GROUP) - 1
 
@@ -55,8 +54,8 @@ def check_keys(n: int) -> None:
     for oldest in (0, 5, (1 << 31) - 3, -(1 << 31) + 2):
         for _ in range(20):
             lows = (oldest + rng.integers(-8, 8, n) + (1 << 31)) % (1 << 32) - (1 << 31)
-            # The last of all: no number behind is read. Keys are, up to sixteen together, and do not count.
-            keys = np.concatenate([[7], rng.integers(0, 6, -(-max(1, n) // LANES) * LANES)]).astype(np.uint16)
+            # The last of all: no number behind is read. Keys are, up to thirty-two together, and do not count.
+            keys = np.concatenate([[7], rng.integers(0, 6, -(-max(1, n) // KEY_LANES) * KEY_LANES)]).astype(np.uint16)
             lows = np.concatenate([[7], lows]).astype(np.int32)
             alive, there = plain.living(lows, 1, n, oldest), (1 << n) - 1
             assert _living(lows, 1, n, oldest) & BITS == alive

@@ -23,7 +23,7 @@ from nearcast.kernels.floor_scores import score_told
 from nearcast.kernels.floor_ticks import run_floor_ticks
 from nearcast.kernels.ranked_layouts import NOTHING_FOUND, FoundArrays, WindowArrays
 from nearcast.kernels.result_buffers import NO_MESSAGE
-from nearcast.kernels.simd_plain import LANES
+from nearcast.kernels.simd_keys_plain import KEY_LANES
 from nearcast.model.window import CountWindow, TimeWindow
 
 # Messages that subscriptions are found for at a time: no more than reach about so many lists, all of which are held.
@@ -206,5 +206,5 @@ class FloorRanking(Ranking):
 
 def _scratch_for(n_words: int, n_messages: int) -> tuple[NDArray[Any], ...]:
     """The last columns of `JudgeArrays`."""
-    marked = (np.empty(n_messages + LANES, np.uint16), np.empty(n_messages, np.int32))
+    marked = (np.empty(n_messages + KEY_LANES, np.uint16), np.empty(n_messages, np.int32))
     return np.empty(n_words), *marked, np.empty(n_messages, np.int64), np.empty(n_messages)
