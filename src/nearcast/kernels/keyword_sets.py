@@ -46,6 +46,15 @@ def sift_down(values, start, root, n):
         root = child
 
 
+@inline_kernel
+def sort_run(values, start, stop):
+    """Sort a run in place, short or long."""
+    if stop - start <= _INSERTION_LIMIT:
+        sort_few(values, start, stop)
+    else:
+        sort_many(values, start, stop)
+
+
 @kernel
 def gather_sets(list_start, ids, set_start, sets):
     """Turn each list of ids into a sorted set without its negative ids; `sets` holds as many as `ids`.
@@ -62,10 +71,7 @@ def gather_sets(list_start, ids, set_start, sets):
             if ids[at] >= 0:
                 sets[n_out] = ids[at]
                 n_out += 1
-        if n_out - begin <= _INSERTION_LIMIT:
-            sort_few(sets, begin, n_out)
-        else:
-            sort_many(sets, begin, n_out)
+        sort_run(sets, begin, n_out)
         kept = begin
         for at in range(begin, n_out):
             if at == begin or sets[at] != sets[at - 1]:

@@ -6,18 +6,13 @@ import math
 
 from nearcast.kernels.compile import inline_kernel, kernel
 from nearcast.kernels.distances import haversine_m
-from nearcast.kernels.keyword_sets import sort_few, sort_many
-
-_FEW = 24
+from nearcast.kernels.keyword_sets import sort_run
 
 
 @kernel
 def steady_sum(values, n):
     """The sum of the first `n` values from the smallest up; they are sorted in place."""
-    if n <= _FEW:
-        sort_few(values, 0, n)
-    else:
-        sort_many(values, 0, n)
+    sort_run(values, 0, n)
     total = 0.0
     for i in range(n):
         total += values[i]

@@ -12,18 +12,19 @@ from nearcast.kernels.simd import LANES, equal_lanes, lowest_lane
 def gather_common(subscribers, window, s, place, common):
     """Write the values of the words that a message and a subscription have in common; returns how many."""
     keyword, value, n_words = window.keyword, window.value, subscribers.n_words[s]
-    at, end = window.keyword_start[place], window.keyword_start[place + 1]
+    begin, end = window.keyword_start[place], window.keyword_start[place + 1]
     own, own_at = subscribers.record_words, 2 * RECORD * s + WORDS
-    if n_words > MOST_WORDS or end - at > LANES:
-        return gather_in_order(keyword, value, at, end, subscribers.keyword, subscribers.first[s], n_words, common)
-    if at == end:
-        return 0
+    if n_words > MOST_WORDS:
+        return gather_in_order(keyword, value, begin, end, subscribers.keyword, subscribers.first[s], n_words, common)
     n_common = 0
     for i in range(own_at, own_at + n_words):
         # Without a branch, which nobody could guess: what is written in vain is written over.
-        lanes = equal_lanes(keyword, at, end - at, own[i])
-        common[n_common] = value[at + lowest_lane(lanes | 1 << (end - at - 1))]
-        n_common += lanes != 0
+        found = -1
+        for at in range(begin, end, LANES):
+            lanes = equal_lanes(keyword, at, min(LANES, end - at), own[i])
+            found = at + lowest_lane(lanes) if lanes != 0 else found
+        common[n_common] = value[max(found, 0)]
+        n_common += found >= 0
     return n_common
 
 
