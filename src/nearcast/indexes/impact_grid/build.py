@@ -128,11 +128,20 @@ def build_lists(words, grid, frame, costs, subscribers, floor, postings, room, s
     return owners.size, DONE
 
 
+@inline_kernel
+def may_be_there(sieve, key):
+    """Whether a cell has its bit."""
+    bit = home_of(key, 8 * sieve.size)
+    return (sieve[bit >> 3] >> (bit & 7)) & 1
+
+
 @kernel
-def file_cells(cell, n, slot):
-    """Put cells with their lists into the empty slots of a hash table."""
+def file_cells(cell, n, slot, sieve):
+    """Put cells with their lists into the empty slots of a hash table, and set their bits."""
     last = slot.size // 2 - 1
     for i in range(n):
+        bit = home_of(cell[2 * i], 8 * sieve.size)
+        sieve[bit >> 3] |= np.uint8(1 << (bit & 7))
         at = home_of(cell[2 * i], last + 1)
         while slot[2 * at] != 0:
             at = (at + 1) & last

@@ -37,6 +37,7 @@ class PartArrays(NamedTuple):
 
     bucket: np.ndarray  # int64[2 · buckets], the list for everywhere (0 = none) and the bits of the levels that have cells
     slot: np.ndarray  # int64[2 · slots], of a hash table: a cell (`cell_key`) + 1 (0 = free), and its list
+    sieve: np.ndarray  # uint8[slots], eight bits for a slot: a cell whose bit is not set is not there
     entry: np.ndarray  # int32[], behind the last list as much room as a list is read beyond its end
 
 

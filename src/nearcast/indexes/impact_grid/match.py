@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from nearcast.indexes.impact_grid.build import cell_key, home_of
+from nearcast.indexes.impact_grid.build import cell_key, home_of, may_be_there
 from nearcast.indexes.impact_grid.circles import finest_x, finest_y
 from nearcast.indexes.impact_grid.layout import (
     EDGES,
@@ -22,9 +22,10 @@ from nearcast.indexes.impact_grid.layout import (
 )
 from nearcast.indexes.impact_grid.words import LAST_SLOT, first_edge, n_edges, shared_slot, slot_in
 from nearcast.kernels.compile import inline_kernel, kernel, lent
+from nearcast.kernels.keyword_sets import sort_run
 from nearcast.kernels.near_bounds import coordinates, heft_of
 from nearcast.kernels.ranked_layouts import RECORD
-from nearcast.kernels.simd import append_lanes, prefetch
+from nearcast.kernels.simd import append_lanes, move_within, prefetch
 from nearcast.kernels.simd_near import near_in_plane, near_in_plane_of_more, near_on_sphere, near_on_sphere_of_more
 from nearcast.kernels.simd_near_plain import (
     LOSS,
@@ -45,10 +46,12 @@ from nearcast.kernels.simd_plain import LANES
 LACKS_ROOM = -1
 # Of a list so many lines are asked for ahead of their use, and so many lists.
 _MOST_ASKED, _LISTS_AHEAD = 24, 6
+_SLOTS_AHEAD = 32
 # Less than the least that rounding in 32 bits takes from a square.
 _ROUNDED_DOWN = 1.0 - 2e-5
 # What a word is worth as another one, by what it is worth as the own one.
 _OTHER = MOST_OWN / MOST_SHARE
+_HALF, _LOWER_HALF = 32, (1 << 32) - 1
 
 
 @kernel
@@ -97,10 +100,10 @@ def ask_for_buckets(bucket, first_bucket):
 
 @inline_kernel
 def gather_lists(part, first_bucket, n_below, column, line, of, item, owner, n):
-    """Write the lists for everywhere, and -1 - the key of each cell; returns how many there are now."""
+    """Write the lists for everywhere, and -1 - the key of each cell that may be there; returns how many there are now."""
     if first_bucket == -1:
         return n
-    bucket, slot = part.bucket, part.slot
+    bucket, sieve = part.bucket, part.sieve
     begin = first_bucket
     if first_bucket < 0:
         begin, n_below = -2 - first_bucket, 0
@@ -114,9 +117,9 @@ def gather_lists(part, first_bucket, n_below, column, line, of, item, owner, n):
         while levels != 0:
             if levels & 1:
                 key = cell_key(b, level, column, line)
+                # Without a branch: about every second cell is there.
                 item[n], owner[n] = -1 - key, of
-                prefetch(slot, 2 * home_of(key, slot.size // 2))
-                n += 1
+                n += may_be_there(sieve, key)
             levels >>= 1
             level += 1
     return n
@@ -133,6 +136,10 @@ def ask_for_list(entry, listed, most):
 def resolve(slot0, slot1, entry0, entry1, item, owner, n):
     """Put lists in the place of keys, 0 where a cell has none."""
     for i in range(n):
+        ahead = i + _SLOTS_AHEAD
+        if ahead < n and item[ahead] < 0:
+            slot = slot0 if owner[ahead] >= 0 else slot1
+            prefetch(slot, 2 * home_of(-1 - item[ahead], slot.size // 2))
         if item[i] < 0:
             key = -1 - item[i]
             if owner[i] >= 0:
@@ -218,7 +225,7 @@ def scan_one(entry, at, n_simple, n_more, figures, of, is_lonlat, near, n):
 
 @inline_kernel
 def describe(words, grid, frame, window, place, figures, known):
-    """Write the figures of a message, once for each of its words; `known` is scratch for frequencies and slots."""
+    """Write the figures of a message, once for each of its words; `known` is scratch for their order and their slots."""
     row, keyword, value, n_times = words.row, window.keyword, window.value, window.n_times
     n_known = row.size // N_COLUMNS
     begin, length = window.keyword_start[place], window.length[place]
@@ -231,16 +238,24 @@ def describe(words, grid, frame, window, place, figures, known):
         figures[of + X], figures[of + Y], figures[of + Z] = a, b, c
         figures[of + LOSS], figures[of + MOST] = loss, most
         figures[of + OWN] = math.sqrt(value[begin + i] * n_times[begin + i]) / length / MOST_OWN
-        for slot in range(of + TABLE, of + TABLE + N_SLOTS - 1):
-            figures[slot] = 0.0
-        figures[of + TABLE + LAST_SLOT] = 1.0 / MOST_SHARE
-        known[2 * i], known[2 * i + 1] = 0, shared_slot(own)
+        frequency, slot = 0, shared_slot(own)
         if own < n_known:
-            known[2 * i] = row[own * N_COLUMNS + FREQUENCY]
-            known[2 * i + 1] = slot_in(int(row[own * N_COLUMNS + EDGES]))
-    for i in range(n_words):
-        for j in range(i):
-            # Words come by number: of equal frequency the lower one is the rarer.
-            rare, frequent = (j, i) if known[2 * j] <= known[2 * i] else (i, j)
-            to, worth = rare * N_FIGURES + TABLE + known[2 * frequent + 1], figures[frequent * N_FIGURES + OWN] * _OTHER
-            figures[to] = max(figures[to], worth)
+            frequency, slot = int(row[own * N_COLUMNS + FREQUENCY]), slot_in(int(row[own * N_COLUMNS + EDGES]))
+        # Words come by number: of equal frequency the lower one is the rarer.
+        known[i], known[n_words + i] = frequency << _HALF | i, slot
+    sort_run(known, 0, n_words)
+    before = -1
+    for rank in range(n_words - 1, -1, -1):
+        # What the more frequent words are worth: those of the next more frequent one, and that one itself.
+        i = known[rank] & _LOWER_HALF
+        of = i * N_FIGURES + TABLE
+        if before < 0:
+            for slot in range(N_SLOTS):
+                figures[of + slot] = 0.0
+            figures[of + LAST_SLOT] = 1.0 / MOST_SHARE
+        else:
+            from_there = before * N_FIGURES + TABLE
+            move_within(figures, from_there, from_there + N_SLOTS, of - from_there)
+            at, worth = of + known[n_words + before], figures[before * N_FIGURES + OWN] * _OTHER
+            figures[at] = max(figures[at], worth)
+        before = i

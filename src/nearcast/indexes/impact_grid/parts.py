@@ -164,15 +164,15 @@ def build_part(
     n_slots = 16
     while 2 * n_slots < 3 * int(sizes[2]):
         n_slots *= 2
-    slot = lined_zeros(2 * n_slots, np.int64)
-    file_cells(cell, int(sizes[2]), slot)
+    slot, sieve = lined_zeros(2 * n_slots, np.int64), np.zeros(n_slots, np.uint8)
+    file_cells(cell, int(sizes[2]), slot, sieve)
     entry[int(sizes[0]) : int(sizes[0]) + BEYOND] = 0
-    return PartArrays(lined_copy(bucket[: 2 * int(sizes[1])]), slot, lined_copy(entry[: int(sizes[0]) + BEYOND]))
+    return PartArrays(lined_copy(bucket[: 2 * int(sizes[1])]), slot, sieve, lined_copy(entry[: int(sizes[0]) + BEYOND]))
 
 
 def no_part() -> PartArrays:
     """A part without lists."""
-    return PartArrays(np.zeros(0, np.int64), np.zeros(32, np.int64), np.zeros(BEYOND, np.int32))
+    return PartArrays(np.zeros(0, np.int64), np.zeros(32, np.int64), np.zeros(16, np.uint8), np.zeros(BEYOND, np.int32))
 
 
 def _doubled(array: NDArray[Any], n_used: int) -> NDArray[Any]:
