@@ -120,10 +120,23 @@ class AheadIndex(RankedIndex):
     def find(
         self, subscribers: SubscriberArrays, window: WindowArrays, first: int, last: int, counters: NDArray[np.int64]
     ) -> FoundArrays:
-        """Whose thresholds the messages at places `first` … `last - 1` reach; the work is added to `counters`."""
+        """Whose thresholds the messages at places `first` … `last - 1` reach; the work is added to `counters`.
+
+        If they reach many it may be fewer messages, at least one: `last` of what is found tells. It holds until the next is.
+        """
 
     @abstractmethod
     def find_too(
         self, subscribers: SubscriberArrays, window: WindowArrays, found: FoundArrays, place: int, numbers: NDArray[np.int32]
     ) -> FoundArrays:
         """What was found from `place` on, and the same for these subscriptions, whose thresholds are others now."""
+
+
+def with_more(found: FoundArrays, place: int, more: FoundArrays) -> FoundArrays:
+    """What was found from `place` on, and what more was found for the same messages."""
+    start = found.start[place - found.first :]
+    begin = int(start[0])
+    behind = np.repeat(start[1:] - begin, np.diff(more.start))
+    subscriber = np.insert(found.subscriber[begin:], behind, more.subscriber)
+    score = np.insert(found.score[begin:], behind, more.score)
+    return FoundArrays(place, found.last, start - begin + more.start, subscriber, score)

@@ -9,6 +9,7 @@ import numpy as np
 
 from nearcast.kernels.compile import inline_kernel
 from nearcast.kernels.ranked_layouts import SubscriberArrays
+from nearcast.kernels.simd_keys_plain import MOST_KEY
 
 
 class FloorArrays(NamedTuple):
@@ -33,8 +34,6 @@ START, FLOOR, GUARD_NUMBER, WAITS_AT, SIZE, ROOMS, TOLD, LAST = range(8)
 NO_GUARD = NOWHERE = NEVER = NO_LAST = -1
 _HALF = 32
 LOWER_HALF = (1 << 32) - 1
-# The largest key is that of a score of 1, and of a little more, which is what rounding makes of it.
-_MOST_KEY = (1 << 16) - 1
 # Bits of k and of the room of a list; the base of its keys is above both, in so many steps.
 _ROOM_BITS, _BASES = 24, 1 << 15
 _ROOMS = (1 << _ROOM_BITS) - 1
@@ -70,14 +69,14 @@ def key_of(score, rooms):
     The steps are finest at the base, by which most of the messages of a list are.
     """
     base = (rooms >> 2 * _ROOM_BITS) / _BASES
-    return min(int(math.sqrt(max(0.0, score - base) / (1.0 - base)) * _MOST_KEY), _MOST_KEY)
+    return min(int(math.sqrt(max(0.0, score - base) / (1.0 - base)) * MOST_KEY), MOST_KEY)
 
 
 @inline_kernel
 def seems_above(score, rooms, key):
-    """Whether the key of a score is at least this one, but for rounding: found without a root."""
+    """Whether the key of a score is at least this one, as nearly as is told without a root: for what is only asked for."""
     base = (rooms >> 2 * _ROOM_BITS) / _BASES
-    return (score - base) * (_MOST_KEY * _MOST_KEY) >= (1.0 - base) * (key * key)
+    return (score - base) * (MOST_KEY * MOST_KEY) >= (1.0 - base) * (key * key)
 
 
 @inline_kernel

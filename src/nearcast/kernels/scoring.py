@@ -17,6 +17,8 @@ def gather_common(subscribers, window, s, place, common):
     if n_words > MOST_WORDS:
         return gather_in_order(keyword, value, begin, end, subscribers.keyword, subscribers.first[s], n_words, common)
     n_common = 0
+    if begin == end:
+        return n_common
     for i in range(own_at, own_at + n_words):
         # Without a branch, which nobody could guess: what is written in vain is written over.
         found = -1

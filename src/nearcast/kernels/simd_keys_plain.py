@@ -13,6 +13,7 @@ from typing import Any
 GROUP = 64
 # So many keys are read together, whether or not there are as many.
 KEY_LANES = 32
+# That of a score of 1, and of a little more, which is what rounding makes of it.
 MOST_KEY = (1 << 16) - 1
 NOTHING_ABOVE = (1 << 31) - 1
 NOTHING_BELOW = -1

@@ -7,9 +7,11 @@ import pytest
 
 from nearcast.kernels import simd_keys, simd_keys_plain
 from nearcast.kernels.compile import kernel
-from nearcast.kernels.simd_keys_plain import GROUP, KEY_LANES
+from nearcast.kernels.simd_keys_plain import GROUP, KEY_LANES, MOST_KEY
 
 BITS = (1 << GROUP) - 1
+# Also where a sign would be.
+SOME_KEYS = (0, 1, 3, (1 << 15) - 1, 1 << 15, MOST_KEY - 1, MOST_KEY)
 
 
 @kernel
@@ -42,7 +44,7 @@ def _least_ahead(lows, low_at, n, oldest, lanes):  # type: ignore[no-untyped-def
     return simd_keys.least_ahead(lows, low_at, n, oldest, lanes)
 
 
-@pytest.mark.parametrize("n", [0, 1, 9, 16, 17, 32, 47, 63, 64])
+@pytest.mark.parametrize("n", [0, 1, 9, 16, 17, 32, 33, 47, 63, 64])
 def test_answers_are_those_of_the_twin(n: int) -> None:
     check_keys(n)
 
@@ -55,13 +57,14 @@ def check_keys(n: int) -> None:
         for _ in range(20):
             lows = (oldest + rng.integers(-8, 8, n) + (1 << 31)) % (1 << 32) - (1 << 31)
             # The last of all: no number behind is read. Keys are, up to thirty-two together, and do not count.
-            keys = np.concatenate([[7], rng.integers(0, 6, -(-max(1, n) // KEY_LANES) * KEY_LANES)]).astype(np.uint16)
+            keys = rng.choice(SOME_KEYS, 1 + -(-max(1, n) // KEY_LANES) * KEY_LANES).astype(np.uint16)
             lows = np.concatenate([[7], lows]).astype(np.int32)
             alive, there = plain.living(lows, 1, n, oldest), (1 << n) - 1
             assert _living(lows, 1, n, oldest) & BITS == alive
             for fast, twin in ((_high_lanes, plain.high_lanes), (_key_lanes, plain.key_lanes)):
-                assert fast(keys, 1, n, 3) & there == twin(keys, 1, n, 3)
-            for some in (alive, alive & plain.high_lanes(keys, 1, n, 3), 0):
+                for border in SOME_KEYS:
+                    assert fast(keys, 1, n, border) & there == twin(keys, 1, n, border)
+            for some in (alive, alive & plain.high_lanes(keys, 1, n, 3), alive & ~plain.high_lanes(keys, 1, n, MOST_KEY), 0):
                 lanes = np.uint64(some).astype(np.int64)
                 answers = [_smallest(keys, 1, n, lanes), _largest(keys, 1, n, lanes), _least_ahead(lows, 1, n, oldest, lanes)]
                 told.update(answers)

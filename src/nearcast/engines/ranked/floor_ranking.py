@@ -26,8 +26,9 @@ from nearcast.kernels.result_buffers import NO_MESSAGE
 from nearcast.kernels.simd_keys_plain import KEY_LANES
 from nearcast.model.window import CountWindow, TimeWindow
 
-# Messages that subscriptions are found for at a time: no more than reach about so many lists, all of which are held.
-_MOST_AT_ONCE, _FEWEST_AT_ONCE, _REACHED_AT_ONCE = 4096, 32, 1_000_000
+# Subscriptions are found for so many messages at a time, at most. So many pairs of messages and lists that were refilled are
+# looked at together; where there are more, all is looked for anew.
+_MOST_AT_ONCE, _MOST_PAIRS = 4096, 1 << 22
 # Lists that would lack messages before one in so many of the window has ended are refilled together.
 _SOON = 1024
 
@@ -51,7 +52,6 @@ class FloorRanking(Ranking):
         super().__init__(window, index, buffer, window_index, is_net)
         self.buffers, self.calendar, self.state = FloorBuffers(buffer), Ends(), FloorState(span_of(window))
         self._scratch = _scratch_for(0, 0)
-        self._n_at_once = _MOST_AT_ONCE
         # Who has the best k messages and no more, or had: soon to be refilled, together with others.
         self._scarce = np.empty(0, np.int32)
         self.index.build(self.subscribers, self.buffers.threshold, self.ground)
@@ -123,11 +123,8 @@ class FloorRanking(Ranking):
 
     def _found(self, window: WindowArrays, place: int, last: int) -> FoundArrays:
         """Whom the messages from a place on reach, some at a time."""
-        end = min(place + self._n_at_once, last)
-        found = self.index.find(self.subscribers.layout(), window, place, end, self.state.counters)
-        n_wanted = _REACHED_AT_ONCE * (end - place) // max(1, len(found.subscriber))
-        self._n_at_once = min(max(n_wanted, _FEWEST_AT_ONCE), _MOST_AT_ONCE)
-        return found
+        end = min(place + _MOST_AT_ONCE, last)
+        return self.index.find(self.subscribers.layout(), window, place, end, self.state.counters)
 
     def _refill_scarce(self) -> None:
         """Refill lists that would lack messages soon: many at once, and not in the middle of a run."""
@@ -157,7 +154,7 @@ class FloorRanking(Ranking):
         place, window = int(self.state.at[ticks.PLACE]), self.window.layout()
         shown = self.buffers.shown(lacking, n_before, window, self._judge(), self._living)
         self.state.tell(self.window.base + place - 1, shown, ENTERS)
-        if not found.first <= place < found.last:
+        if not found.first <= place < found.last or (found.last - place) * len(lacking) > _MOST_PAIRS:
             return NOTHING_FOUND
         return self.index.find_too(self.subscribers.layout(), window, found, place, lacking)
 

@@ -16,10 +16,9 @@ from nearcast.indexes.impact_grid.layout import (
     MOST_LINES,
     N_COLUMNS,
     N_LEVELS,
-    N_MORE,
     PER_LINE,
 )
-from nearcast.indexes.impact_grid.packing import arrange_words, write_list
+from nearcast.indexes.impact_grid.packing import arrange_words, columns_before, write_list
 from nearcast.indexes.impact_grid.words import CLASS_SHARE, first_edge, n_edges
 from nearcast.kernels.compile import inline_kernel, kernel
 from nearcast.kernels.simd import multiply, shift_right
@@ -93,8 +92,8 @@ def build_lists(words, grid, frame, costs, subscribers, floor, postings, room, s
             n_keys = place(words, grid, costs, subscribers, floor, of, scratch, n_keys)
             if n_keys < 0:
                 return i, LACKS_KEYS
-        # A list is filled up to whole lines.
-        n_room = (N_MORE + 1 + 2 + PER_LINE) * n_keys + BEYOND
+        # A list has its two counts, and is filled up to whole lines.
+        n_room = (columns_before(grid.is_lonlat, True) + 3 + PER_LINE) * n_keys + BEYOND
         if sizes[0] + n_room > entry.size or 2 * (sizes[1] + n_classes) > bucket.size or 2 * (sizes[2] + n_keys) > cell.size:
             return i, LACKS_ROOM
         n_all = sizes[1]
@@ -129,10 +128,17 @@ def build_lists(words, grid, frame, costs, subscribers, floor, postings, room, s
 
 
 @inline_kernel
-def may_be_there(sieve, key):
-    """Whether a cell has its bit."""
+def bit_of(sieve, key):
+    """Which byte of the sieve, and which bit of it, stands for a cell."""
     bit = home_of(key, 8 * sieve.size)
-    return (sieve[bit >> 3] >> (bit & 7)) & 1
+    return bit >> 3, bit & 7
+
+
+@inline_kernel
+def may_be_there(sieve, key):
+    """1 if a cell has its bit, else 0."""
+    byte, bit = bit_of(sieve, key)
+    return (sieve[byte] >> bit) & 1
 
 
 @kernel
@@ -140,8 +146,8 @@ def file_cells(cell, n, slot, sieve):
     """Put cells with their lists into the empty slots of a hash table, and set their bits."""
     last = slot.size // 2 - 1
     for i in range(n):
-        bit = home_of(cell[2 * i], 8 * sieve.size)
-        sieve[bit >> 3] |= np.uint8(1 << (bit & 7))
+        byte, bit = bit_of(sieve, cell[2 * i])
+        sieve[byte] |= np.uint8(1 << bit)
         at = home_of(cell[2 * i], last + 1)
         while slot[2 * at] != 0:
             at = (at + 1) & last

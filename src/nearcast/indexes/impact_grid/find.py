@@ -16,11 +16,11 @@ from nearcast.kernels.compile import kernel, lent
 from nearcast.kernels.simd_near_plain import N_FIGURES
 
 # So many messages at a time as reach about so many subscriptions, whose records are near then.
-_MOST_AT_ONCE, _FEWEST_AT_ONCE, _REACHED_AT_ONCE = 256, 32, 12_000
+_MOST_AT_ONCE, _FEWEST_AT_ONCE, _REACHED_AT_ONCE = 256, 8, 12_000
 # So many lists there may be for a word.
 _LISTS_OF_WORD = N_PARTS * (MOST_EDGES + 1) * N_LEVELS
 _LEAST_WORDS = 4096
-ALL_FOUND, LACKS_NEAR, LACKS_REACHED = 0, 1, 2
+DONE, LACKS_NEAR, LACKS_REACHED = 0, 1, 2
 # Where a search stands: its next message, subscriptions reached, lists looked at, subscriptions found in them.
 PLACE, N_REACHED, N_LISTS, N_NEAR = range(4)
 
@@ -52,13 +52,13 @@ def words_of(scratch: FindScratch) -> int:
 
 
 @kernel
-def find_reached(ground, words, parts, grid, frame, subscribers, window, fresh, fresh_bits, scratch, near, found, at):
-    """Write whom the messages of `found` reach, from where `at` stands on; returns ALL_FOUND, or what there is no room for."""
+def find_reached(ground, words, parts, grid, frame, subscribers, window, fresh, fresh_bits, scratch, near, found, at, n_enough):
+    """Write whom the messages of `found` reach, from where `at` stands on, until there are enough; returns DONE or a lack."""
     words, parts, subscribers, window = lent(words), lent(parts), lent(subscribers), lent(window)
     fresh, fresh_bits, scratch, near, found, at = lent((fresh, fresh_bits, scratch, near, found, at))
     item, owner, item_start, near_start, figures, known, table, common = scratch
     n_at_once = _FEWEST_AT_ONCE
-    while at[PLACE] < found.last:
+    while at[PLACE] < found.last and at[N_REACHED] < n_enough:
         first = at[PLACE]
         last = first + 1
         begin = window.keyword_start[first]
@@ -84,4 +84,4 @@ def find_reached(ground, words, parts, grid, frame, subscribers, window, fresh, 
         at[PLACE] = last
         at[N_LISTS] += n_lists
         at[N_NEAR] += n_looked_at
-    return ALL_FOUND
+    return DONE

@@ -14,22 +14,14 @@ from numpy.typing import NDArray
 from nearcast.columns.subscribers import Subscribers
 from nearcast.errors import IndexParameterError
 from nearcast.indexes.base import Parameters
+from nearcast.indexes.impact_grid import find as finding
 from nearcast.indexes.impact_grid.filing import Everything, Filed, Filing, with_words_of
-from nearcast.indexes.impact_grid.find import (
-    ALL_FOUND,
-    LACKS_NEAR,
-    N_LISTS,
-    N_NEAR,
-    N_REACHED,
-    find_reached,
-    scratch_for,
-    words_of,
-)
+from nearcast.indexes.impact_grid.find import N_LISTS, N_NEAR, N_REACHED, find_reached, scratch_for, words_of
 from nearcast.indexes.impact_grid.layout import N_PARTS, Grid, PartArrays, WordArrays
 from nearcast.indexes.impact_grid.parts import Sample, build_part, grid_around, no_part, sample_of
 from nearcast.indexes.impact_grid.ticks import run_found
 from nearcast.indexes.impact_grid.verify import bits_of_subscribers, score_near
-from nearcast.indexes.ranked_base import AheadIndex, Ground, Rules, Scene
+from nearcast.indexes.ranked_base import AheadIndex, Ground, Rules, Scene, with_more
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.kernels.near_bounds import Frame
 from nearcast.kernels.ranked_layouts import NOTHING_FOUND, FoundArrays, SubscriberArrays, WindowArrays
@@ -47,6 +39,8 @@ _SAMPLES_LATER, _LEAST_LATER = 8, 20_000
 _MANY = 1_000_000
 _NO_FLOOR = math.inf
 _FIRST_ROOM, _FIRST_WORDS = 1 << 14, 32
+# When messages have reached so many subscriptions, the others are looked for later.
+_ENOUGH = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,28 +226,28 @@ class ImpactGrid(AheadIndex):
         self, subscribers: SubscriberArrays, window: WindowArrays, first: int, last: int, counters: NDArray[np.int64]
     ) -> FoundArrays:
         self._file_waiting()
-        self._n_seen += last - first
         start = np.zeros(last - first + 1, np.int64)
         if not self._n_filed + len(self._fresh):
+            self._n_seen += last - first
             return FoundArrays(first, last, start, np.empty(0, np.int32), np.empty(0))
         self._give_room_for_words(window, first, last)
         filed = (self._ground, self._sample.words, (self._parts[0], self._parts[1]), self._grid, self._frame)
-        fresh_bits = np.empty(len(self._fresh), np.int64)
-        bits_of_subscribers(subscribers, self._fresh, fresh_bits)
-        looked_for = (subscribers, window, self._fresh, fresh_bits, self._scratch)
+        looked_for = (subscribers, window, self._fresh, _bits_of(subscribers, self._fresh), self._scratch)
         at = np.array([first, 0, 0, 0], np.int64)
         while True:
             found = FoundArrays(first, last, start, *self._reached)
-            stopped = find_reached(*filed, *looked_for, self._near, found, at)
-            if stopped == ALL_FOUND:
+            stopped = find_reached(*filed, *looked_for, self._near, found, at, _ENOUGH)
+            if stopped == finding.DONE:
                 break
-            if stopped == LACKS_NEAR:
+            if stopped == finding.LACKS_NEAR:
                 self._near = np.empty(2 * len(self._near), np.int32)
             else:
                 self._reached = _twice_the_room(self._reached[0]), _twice_the_room(self._reached[1])
+        end = int(at[finding.PLACE])
+        self._n_seen += end - first
         counters[NODES] += at[N_LISTS]
         counters[CANDIDATES] += at[N_NEAR]
-        return _first_of(found, int(at[N_REACHED]))
+        return _first_of(found._replace(last=end, start=start[: end - first + 1]), int(at[N_REACHED]))
 
     def _give_room_for_words(self, window: WindowArrays, first: int, last: int) -> None:
         most = int(np.diff(window.keyword_start[first : last + 1]).max(initial=0))
@@ -264,20 +258,14 @@ class ImpactGrid(AheadIndex):
         self, subscribers: SubscriberArrays, window: WindowArrays, found: FoundArrays, place: int, numbers: NDArray[np.int32]
     ) -> FoundArrays:
         n = found.last - place
-        n_near, start = n * len(numbers), np.zeros(n + 1, np.int64)
+        n_near = n * len(numbers)
         room = FoundArrays(place, found.last, np.zeros(n + 1, np.int64), np.empty(n_near, np.int32), np.empty(n_near))
         self._give_room_for_words(window, place, found.last)
-        bits = np.empty(len(numbers), np.int64)
-        bits_of_subscribers(subscribers, numbers, bits)
+        # Nobody is near: all are looked at everywhere.
+        nobody, everywhere = (self._near, np.zeros(n + 1, np.int64)), (numbers, _bits_of(subscribers, numbers))
         scratch = (self._scratch.table, self._scratch.common)
-        looked_at = (window, place, found.last, self._near, start, numbers, bits, *scratch, room, 0)
-        more = _first_of(room, int(score_near(self._ground, subscribers, *looked_at)))
-        start = found.start[place - found.first :]
-        behind = np.repeat(start[1:], np.diff(more.start))
-        subscriber, score = (
-            np.insert(all_of, behind, some) for all_of, some in ((found.subscriber, more.subscriber), (found.score, more.score))
-        )
-        return FoundArrays(place, found.last, start + more.start, subscriber, score)
+        looked_at = (window, place, found.last, *nobody, *everywhere, *scratch, room, 0)
+        return with_more(found, place, _first_of(room, int(score_near(self._ground, subscribers, *looked_at))))
 
     def run_ticks(self, scene: Scene, last: int, rules: Rules) -> int:
         while True:
@@ -326,6 +314,12 @@ class ImpactGrid(AheadIndex):
         self._second, self._waiting = arrays["second"], [arrays["fresh"]]
         self._grid = Grid(bool(arrays["grid"][0]), *arrays["grid"][1:].tolist())
         self._frame = Frame(bool(arrays["frame"][0]), *arrays["frame"][1:].tolist())
+
+
+def _bits_of(subscribers: SubscriberArrays, numbers: NDArray[np.int32]) -> NDArray[np.int64]:
+    bits = np.empty(len(numbers), np.int64)
+    bits_of_subscribers(subscribers, numbers, bits)
+    return bits
 
 
 def _first_of(found: FoundArrays, n: int) -> FoundArrays:

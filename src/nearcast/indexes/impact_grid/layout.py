@@ -45,8 +45,6 @@ class PartArrays(NamedTuple):
 LINE_BITS = 8
 MOST_LINES = (1 << LINE_BITS) - 1
 PER_LINE = 16
-# Columns of an entry in the plane, with the subscription; on the sphere there is one more.
-N_SIMPLE, N_MORE = 3, 5
 # Cells of level 1 to 4 are so many bits of each coordinate.
 LEVEL_BITS = (0, 3, 5, 7, 9)
 FINEST = 9

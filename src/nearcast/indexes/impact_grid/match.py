@@ -1,7 +1,4 @@
-"""Find the subscriptions whose floors some messages reach: which lists to look at, a look at each, then the scores.
-
-Each step is done for all messages before the next: what the next one reads is on its way from memory meanwhile.
-"""
+"""Which lists some messages are to be looked for in, and a look at each of these lists."""
 
 from __future__ import annotations
 
@@ -16,10 +13,9 @@ from nearcast.indexes.impact_grid.layout import (
     LINE_BITS,
     MOST_LINES,
     N_COLUMNS,
-    N_MORE,
-    N_SIMPLE,
     PER_LINE,
 )
+from nearcast.indexes.impact_grid.packing import columns_before
 from nearcast.indexes.impact_grid.words import LAST_SLOT, first_edge, n_edges, shared_slot, slot_in
 from nearcast.kernels.compile import inline_kernel, kernel, lent
 from nearcast.kernels.keyword_sets import sort_run
@@ -199,14 +195,13 @@ def scan_lists(words, parts, grid, frame, window, first, last, lists, figures, k
 @inline_kernel
 def scan_one(entry, at, n_simple, n_more, figures, of, is_lonlat, near, n):
     """Append the subscriptions of a list that may be reached; returns how many there are then."""
-    n_axes = 3 if is_lonlat else 2
     for i in range(0, n_simple, LANES):
         n_here = min(LANES, n_simple - i)
         if is_lonlat:
             lanes = near_on_sphere(entry, at, n_here, n_here, figures, of)
         else:
             lanes = near_in_plane(entry, at, n_here, n_here, figures, of)
-        at += (N_SIMPLE + n_axes - 3) * n_here
+        at += columns_before(is_lonlat, False) * n_here
         if lanes != 0:
             n = append_lanes(entry, at, lanes, near, n)
         at += n_here
@@ -216,7 +211,7 @@ def scan_one(entry, at, n_simple, n_more, figures, of, is_lonlat, near, n):
             lanes = near_on_sphere_of_more(entry, at, n_here, n_here, figures, of)
         else:
             lanes = near_in_plane_of_more(entry, at, n_here, n_here, figures, of)
-        at += (N_MORE + n_axes - 3) * n_here
+        at += columns_before(is_lonlat, True) * n_here
         if lanes != 0:
             n = append_lanes(entry, at, lanes, near, n)
         at += n_here

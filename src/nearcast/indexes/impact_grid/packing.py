@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from nearcast.indexes.impact_grid.layout import EDGES, FREQUENCY, N_COLUMNS, N_MORE, N_SIMPLE
+from nearcast.indexes.impact_grid.layout import EDGES, FREQUENCY, N_COLUMNS
 from nearcast.indexes.impact_grid.words import LAST_SLOT, is_rarer, slot_in
 from nearcast.kernels.compile import inline_kernel, kernel
 from nearcast.kernels.near_bounds import coordinates
@@ -28,6 +28,13 @@ from nearcast.kernels.simd_plain import LANES
 _SLACK = 2e-5
 # More than half a step on each of three axes.
 _HALF_DIAGONAL = 0.9
+
+
+@inline_kernel
+def columns_before(is_lonlat, has_more):
+    """How many columns of an entry come before the subscription: see `kernels/simd_near_plain.py`."""
+    n_axes = 3 if is_lonlat else 2
+    return n_axes + 2 if has_more else n_axes
 
 
 @inline_kernel
@@ -69,8 +76,8 @@ def write_list(entry, at, words, grid, frame, subscribers, floor, subscriber, ra
             n_simple += 1
     n_more = end - begin - n_simple
     entry[at], entry[at + 1] = n_simple, n_more
-    n_axes = 3 if grid.is_lonlat else 2
-    simple_columns, more_columns = N_SIMPLE + n_axes - 2, N_MORE + n_axes - 2
+    n_axes = columns_before(grid.is_lonlat, False)
+    simple_columns, more_columns = n_axes + 1, columns_before(grid.is_lonlat, True) + 1
     more_at = at + 2 + simple_columns * n_simple
     n_simple_done, n_more_done = 0, 0
     for i in range(begin, end):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from nearcast.columns.subscribers import Subscribers
 from nearcast.indexes.base import Parameters
-from nearcast.indexes.ranked_base import AheadIndex, Ground, Rules, Scene
+from nearcast.indexes.ranked_base import AheadIndex, Ground, Rules, Scene, with_more
 from nearcast.kernels.journal import ChangeArrays
 from nearcast.kernels.layouts import CANDIDATES
 from nearcast.kernels.ranked_layouts import BASE, FoundArrays, SubscriberArrays, WindowArrays
@@ -24,6 +24,8 @@ from nearcast.kernels.some_scores import score_some, score_untold
 
 Reported = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
 _NEVER = -2
+# So many pairs of messages and subscriptions are looked at together.
+_MOST_PAIRS = 1 << 22
 
 
 class ReportedIndex(AheadIndex):
@@ -74,12 +76,13 @@ class ReportedIndex(AheadIndex):
     def find(
         self, subscribers: SubscriberArrays, window: WindowArrays, first: int, last: int, counters: NDArray[np.int64]
     ) -> FoundArrays:
+        fallen = self._looks_itself()
+        fallen = fallen[subscribers.is_alive[fallen] != 0]
+        last = min(last, first + max(1, _MOST_PAIRS // max(1, len(fallen))))
         at = int(window.head[BASE]) + first - self._first_tick
         start = self._start[at : at + last - first + 1]
         own = slice(int(start[0]), int(start[-1]))
         found = FoundArrays(first, last, start - start[0], self._subscriber[own], self._score[own])
-        fallen = self._looks_itself()
-        fallen = fallen[subscribers.is_alive[fallen] != 0]
         counters[CANDIDATES] += len(found.score) + len(fallen) * (last - first)
         return self.find_too(subscribers, window, found, first, fallen)
 
@@ -90,15 +93,12 @@ class ReportedIndex(AheadIndex):
     def find_too(
         self, subscribers: SubscriberArrays, window: WindowArrays, found: FoundArrays, place: int, numbers: NDArray[np.int32]
     ) -> FoundArrays:
-        start = found.start[place - found.first :]
         n = found.last - place
-        more = np.empty(n * len(numbers), np.int32), np.empty(n * len(numbers)), np.zeros(n + 1, np.int64)
+        subscriber, score, start = np.empty(n * len(numbers), np.int32), np.empty(n * len(numbers)), np.zeros(n + 1, np.int64)
         most = int(subscribers.n_words[numbers].max(initial=1))
         given = (self._ground, subscribers, window, self._floor, numbers, place, found.last, np.empty(most))
-        n_more = int(score_some(*given, more[2], more[0], more[1]))
-        behind = np.repeat(start[1:], np.diff(more[2]))
-        subscriber = np.insert(found.subscriber, behind, more[0][:n_more])
-        return FoundArrays(place, found.last, start + more[2], subscriber, np.insert(found.score, behind, more[1][:n_more]))
+        n_more = int(score_some(*given, start, subscriber, score))
+        return with_more(found, place, FoundArrays(place, found.last, start, subscriber[:n_more], score[:n_more]))
 
     # --- subscriptions -----------------------------------------------------------------------------------------------
 

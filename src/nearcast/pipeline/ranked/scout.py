@@ -26,6 +26,7 @@ from nearcast.engines.ranked.reading_ranked import ReadSubscribers, read_arrivin
 from nearcast.engines.ranked.word_weights import WordWeights
 from nearcast.indexes.ranked_base import AheadIndex, Ground
 from nearcast.indexes.registry import create_ranked_index
+from nearcast.kernels.ranked_layouts import WindowArrays
 from nearcast.model.analysis import DEFAULT_ANALYSIS
 from nearcast.model.spaces import space_of
 from nearcast.pipeline.clause_view import id_hashes
@@ -178,10 +179,9 @@ class Scout:
         window.append(read.messages.take(chosen), self._weights.of(self._keywords))
         layout = window.layout()
         self._index.learn(self._subscribers, layout)
-        found = self._index.find(self._subscribers.layout(), layout, 0, len(chosen), np.zeros(2, np.int64))
-        place = np.repeat(np.arange(len(chosen)), np.diff(found.start))
-        is_told = self._is_reported(place, found.subscriber, layout.keyword_start, layout.keyword)
-        place, number, score = place[is_told], found.subscriber[is_told], found.score[is_told]
+        place, number, score = self._reached(layout, len(chosen))
+        is_told = self._is_reported(place, number, layout.keyword_start, layout.keyword)
+        place, number, score = place[is_told], number[is_told], score[is_told]
         home, rows = self._rows["home"].used[number], read.row[chosen[place]]
         told = {}
         for target in np.unique(home).tolist():
@@ -189,6 +189,17 @@ class Scout:
             ids = self._ids.take(number[own])
             told[target] = pa.table({"subscription_id": ids, "row": rows[own], "score": score[own]})
         return told
+
+    def _reached(self, window: WindowArrays, n: int) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
+        """Which of `n` messages, by place, reach which subscriptions, with their scores."""
+        subscribers, parts, place = self._subscribers.layout(), [], 0
+        while place < n:
+            found = self._index.find(subscribers, window, place, n, np.zeros(2, np.int64))
+            places = np.repeat(np.arange(place, found.last), np.diff(found.start))
+            parts.append((places, found.subscriber.copy(), found.score.copy()))
+            place = found.last
+        places, numbers, scores = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+        return places, numbers, scores
 
     def _is_reported(
         self, place: NDArray[np.int64], number: NDArray[np.int32], start: NDArray[np.int64], keyword: NDArray[np.int32]

@@ -12,6 +12,7 @@ import pytest
 
 import nearcast as nc
 from nearcast.engines.ranked.floor_ranking import FloorRanking
+from nearcast.indexes.impact_grid.index import ImpactGrid
 
 N_SUBSCRIPTIONS = 24
 
@@ -63,16 +64,26 @@ def test_a_burst_is_ranked_as_by_a_scan(window: Any, spare: float, tmp_path: Pat
 
 def test_messages_that_reach_many_lists_come_in_smaller_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     options: dict[str, Any] = {"space": "plane", "max_distance": 4.0}
-    told = []
-    for reached in (1_000_000, 30):
-        monkeypatch.setattr("nearcast.engines.ranked.floor_ranking._REACHED_AT_ONCE", reached)
-        monkeypatch.setattr("nearcast.engines.ranked.floor_ranking._FEWEST_AT_ONCE", 2)
-        ranker = nc.Ranker(nc.CountWindow(30), **options)
+    told, n_calls = [], []
+    calls: list[Any] = []
+    find = ImpactGrid.find
+
+    def counted(*given: Any) -> Any:
+        calls.append(given)
+        return find(*given)
+
+    monkeypatch.setattr(ImpactGrid, "find", counted)
+    for enough, n_pairs in ((1_000_000, 1_000_000), (30, 1_000_000), (1_000_000, 0)):
+        monkeypatch.setattr("nearcast.indexes.impact_grid.index._ENOUGH", enough)
+        monkeypatch.setattr("nearcast.engines.ranked.floor_ranking._MOST_PAIRS", n_pairs)
+        ranker = nc.Ranker(nc.CountWindow(30), buffer_parameters={"spare": 0.0}, **options)
         ranker.subscribe_table(_subscriptions())
+        calls.clear()
         told.append(sorted(map(str, ranker.publish_table(_burst(5, 90)).to_pylist())))
-        n_at_once = ranker._ranking._n_at_once  # type: ignore[union-attr]
-        assert n_at_once == 4096 if reached == 1_000_000 else 2 <= n_at_once < 30
-    assert told[0] == told[1]
+        n_calls.append(len(calls))
+    assert told[0] == told[1] == told[2]
+    # All at once; fewer where many are reached; all that are left when lists were refilled.
+    assert n_calls[0] == 1 < min(n_calls[1:])
 
 
 def test_a_saved_ranker_gets_lists_above_a_floor_from_its_new_index(tmp_path: Path) -> None:

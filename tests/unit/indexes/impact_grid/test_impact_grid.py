@@ -24,6 +24,7 @@ SMALL = {
     "find._LEAST_WORDS": 1,
     "index._FIRST_ROOM": 1,
     "index._FIRST_WORDS": 1,
+    "index._ENOUGH": 20,
     "index._LEAST_SECOND": 8,
     "index._LEAST_LATER": 10,
     "index._SAMPLES_LATER": 1,
