@@ -35,7 +35,7 @@ from nearcast.indexes.impact_grid.layout import (
 from nearcast.indexes.impact_grid.words import (
     OWN_SLOTS,
     count_words,
-    gather_heaviness,
+    gather_hefts,
     pack_edges,
     shared_slot,
     write_edges,
@@ -79,10 +79,10 @@ def sample_of(window: WindowArrays | None, grid: Grid) -> Sample:
     end = np.cumsum(frequency[classed])
     start = np.full(n_keywords, -1, np.int64)
     start[classed] = end - frequency[classed]
-    heaviness = np.empty(int(end[-1]) if len(end) else 0)
-    gather_heaviness(window, first, n, row, start, heaviness)
+    heft = np.empty(int(end[-1]) if len(end) else 0)
+    gather_hefts(window, first, n, row, start, heft)
     edge = np.zeros(1 + MOST_EDGES * len(classed))
-    write_edges(row, classed, end, heaviness, _LEAST_IN_CLASS, edge)
+    write_edges(row, classed, end, heft, _LEAST_IN_CLASS, edge)
     columns = np.clip((window.x[first:n] - grid.x) * grid.x_scale, 0, _N_FINEST - 1).astype(np.int64)
     rows = np.clip((window.y[first:n] - grid.y) * grid.y_scale, 0, _N_FINEST - 1).astype(np.int64)
     counts = np.bincount(columns * _N_FINEST + rows, minlength=_N_FINEST * _N_FINEST).reshape(_N_FINEST, _N_FINEST)

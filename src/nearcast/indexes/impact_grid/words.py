@@ -59,25 +59,25 @@ def count_words(window, first, last, row):
 
 
 @kernel
-def gather_heaviness(window, first, last, row, start, heaviness):
-    """Write, for each keyword with classes, the heaviness of its messages; `start[w]` is -1 without, else moves on."""
+def gather_hefts(window, first, last, row, start, heft):
+    """Write, for each keyword with classes, the heft of its messages; `start[w]` is -1 without, else moves on."""
     keyword_start, keyword = window.keyword_start, window.keyword
     for place in range(first, last):
-        heavy = heft_of(window, place)
+        own_heft = heft_of(window, place)
         for at in range(keyword_start[place], keyword_start[place + 1]):
             to = start[keyword[at]]
             if to >= 0:
-                heaviness[to] = heavy
+                heft[to] = own_heft
                 start[keyword[at]] = to + 1
 
 
 @kernel
-def write_edges(row, classed, end, heaviness, least, edge):
+def write_edges(row, classed, end, heft, least, edge):
     """Give each classed keyword the borders of its classes, at upper quantiles, with at least so many messages in each."""
     n = 0
     for i in range(classed.size):
         count = row[classed[i] * N_COLUMNS + FREQUENCY]
-        own = np.sort(heaviness[end[i] - count : end[i]])
+        own = np.sort(heft[end[i] - count : end[i]])
         first = n
         share = CLASS_SHARE
         while n - first < MOST_EDGES and count * share >= least:
