@@ -30,12 +30,11 @@ from nearcast.indexes.adaptive_tree.layout import (
 from nearcast.indexes.cells.build import keyword_bit
 from nearcast.kernels.boxes import meets
 from nearcast.kernels.compile import inline_kernel, kernel, lent
-from nearcast.kernels.keyword_sets import has_all, mark_keywords, sort_few, sort_many
+from nearcast.kernels.keyword_sets import has_all, mark_keywords, sort_run
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.kernels.simd import prefetch
 
 OUTPUT_FULL = -1
-_FEW = 24
 _AHEAD = 4  # nodes of the queue whose blocks are asked for
 _PER_LINE = 8  # signatures in a line of cache
 
@@ -51,10 +50,7 @@ def rank_keywords(rank_of, keyword, begin, end, rank):
         if keyword[at] < rank_of.size and rank_of[keyword[at]] != NO_RANK:
             rank[n] = rank_of[keyword[at]]
             n += 1
-    if n <= _FEW:
-        sort_few(rank, 0, n)
-    else:
-        sort_many(rank, 0, n)
+    sort_run(rank, 0, n)
     return n
 
 

@@ -13,9 +13,7 @@ from nearcast.indexes.adaptive_tree.layout import MOST_EDGES, SAMPLE
 from nearcast.kernels.compile import inline_kernel, kernel
 from nearcast.kernels.cuts import even_bounds, improve_bounds
 from nearcast.kernels.density import mass_below
-from nearcast.kernels.keyword_sets import sort_few, sort_many
-
-_FEW = 24
+from nearcast.kernels.keyword_sets import sort_run
 
 
 @inline_kernel
@@ -118,7 +116,7 @@ def plan_grid(work, density, start, stop, region_at, fanout, most_copies):
         return np.inf, 0, 0
     for side in range(4):
         # Each side by itself: bounds are chosen by how many begin and how many end before them.
-        sort_side(sample, side * SAMPLE, side * SAMPLE + n)
+        sort_run(sample, side * SAMPLE, side * SAMPLE + n)
     n_sampled = n + n_covering
     allowed = most_copies * n_sampled - n_covering
     side = 1
@@ -156,14 +154,6 @@ def plan_sides(work, density, n, region_at, side, fanout):
     if n_rows < side and n_columns == side:
         n_columns = plan_strips(work, density, n, 0, region_at, fanout // n_rows, width, 0)
     return n_columns, n_rows
-
-
-@inline_kernel
-def sort_side(values, start, stop):
-    if stop - start <= _FEW:
-        sort_few(values, start, stop)
-    else:
-        sort_many(values, start, stop)
 
 
 @inline_kernel

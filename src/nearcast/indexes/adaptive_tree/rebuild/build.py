@@ -35,12 +35,11 @@ from nearcast.indexes.adaptive_tree.layout import (
 )
 from nearcast.kernels.chunks import chunk_room, give_back
 from nearcast.kernels.compile import inline_kernel, kernel, lent
-from nearcast.kernels.keyword_sets import sort_few, sort_many
+from nearcast.kernels.keyword_sets import sort_run
 
 LEAST_SHARE = 0.001  # of all clauses: smaller nodes do not drift. Paper: §5.1.2
 _CHECKS = 128  # divergence is reckoned so often while a node changes as a whole
 _SMOOTHING = 0.5
-_FEW = 24
 
 
 @inline_kernel
@@ -160,10 +159,7 @@ def write_local(tree, clauses, work, local, clause, first):
     for at in range(clauses.keyword_start[clause], clauses.keyword_start[clause + 1]):
         rank[end] = rank_of[clauses.keyword[at]]
         end += 1
-    if end - first <= _FEW:
-        sort_few(rank, first, end)
-    else:
-        sort_many(rank, first, end)
+    sort_run(rank, first, end)
     return end
 
 
