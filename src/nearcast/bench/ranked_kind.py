@@ -22,14 +22,13 @@ import pyarrow as pa
 from nearcast import settings
 from nearcast.bench.change_sums import sum_of_changes
 from nearcast.bench.plan import Plan, Point, Series
-from nearcast.bench.ranked_story import check_usable, ranked_subscriptions
+from nearcast.bench.ranked_story import check_usable, frequencies_of, ranked_subscriptions
 from nearcast.bench.record import Record
 from nearcast.engines.ranked.buffer_kinds import BUFFER_KINDS, buffer_kind
 from nearcast.engines.ranked.ranker import Ranker
 from nearcast.engines.ranked.rankings import buffers_for
 from nearcast.errors import NearcastError, PlanError
 from nearcast.indexes.registry import create_ranked_index, indexes
-from nearcast.model.normalise import Keyword
 from nearcast.model.window import TimeWindow
 from nearcast.workloads import open_workload
 
@@ -90,9 +89,7 @@ class _Story:
         self._messages = self.workload.messages(point.size.n_messages * n_steps, plan.seed)
         self.subscriptions = ranked_subscriptions(self.workload, point.size.n_subscriptions, plan.seed)
         first_window = self._messages.slice(0, point.size.n_messages * point.size.life)
-        counts = np.bincount(first_window["keywords"].combine_chunks().flatten().to_numpy())
-        words = np.flatnonzero(counts)
-        self.idf: dict[Keyword, int] = dict(zip(words.tolist(), counts[words].tolist(), strict=True))
+        self.idf = frequencies_of(first_window)
         self.bounds = [f(self._messages[axis].to_numpy()) for f in (np.min, np.max) for axis in ("x", "y")]
 
     def ranker(self, method: Method) -> Ranker:

@@ -35,11 +35,10 @@ from nearcast.bench.prototype_tables import (
     rounded,
     single_columns,
 )
-from nearcast.bench.ranked_story import check_usable, ranked_subscriptions
+from nearcast.bench.ranked_story import check_usable, frequencies_of, ranked_subscriptions
 from nearcast.bench.record import Record
 from nearcast.engines.ranked.ranker import Ranker
 from nearcast.errors import NearcastError, PlanError
-from nearcast.model.normalise import Keyword
 from nearcast.model.window import CountWindow
 from nearcast.workloads import open_workload
 
@@ -142,14 +141,11 @@ class _Ranker(_Lived):
     def __init__(self, story: _Story, series: Series) -> None:
         super().__init__(story)
         first = story.messages.slice(0, story.n_window)
-        counts = np.bincount(first["keywords"].combine_chunks().flatten().to_numpy())
-        words = np.flatnonzero(counts)
-        idf: dict[Keyword, int] = dict(zip(words.tolist(), counts[words].tolist(), strict=True))
         self._ranker = Ranker(
             CountWindow(story.n_window),
             space="plane",
             max_distance=float(np.sqrt(2.0)),
-            idf=idf,
+            idf=frequencies_of(first),
             n_documents=story.n_window,
             **series.parameters,
         )

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nearcast.bench.plan import Size
+from nearcast.columns.messages import keyword_sets_of
 from nearcast.engines.ranked.ranker import Ranker
 from nearcast.errors import NearcastError
 from nearcast.model.normalise import Keyword
@@ -30,6 +31,15 @@ def ranked_subscriptions(workload: Workload, n: int, seed: int) -> pa.Table:
     weight = np.random.default_rng([seed, 1]).uniform(0.0, 1.0, given.num_rows)
     places = {"x": (x0 + x1) / 2, "y": (y0 + y1) / 2, "spatial_weight": weight}
     return pa.table({"id": given["id"], "keywords": given["keywords"], **places})
+
+
+def frequencies_of(messages: pa.Table) -> dict[Keyword, int]:
+    """In how many messages each keyword, given by its number, is."""
+    lists = messages["keywords"].combine_chunks()
+    _, words = keyword_sets_of(lists.offsets.to_numpy().astype(np.int64), np.array(lists.flatten(), np.int32))
+    counts = np.bincount(words)
+    known = np.flatnonzero(counts)
+    return dict(zip(known.tolist(), counts[known].tolist(), strict=True))
 
 
 class RankedStory:

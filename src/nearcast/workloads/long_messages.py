@@ -7,7 +7,7 @@ the positions are generated along routes, lanes and in towns.
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -100,7 +100,10 @@ class Ships(LongMessages):
 
 @dataclass(frozen=True)
 class Reviews(LongMessages):
-    """37 keywords on average, at `n_places` addresses; popular ones are reviewed again and again."""
+    """37 keywords on average, at `n_places` addresses; popular ones are reviewed again and again.
+
+    With `repeats` frequent words come several times in a message. Subscriptions are the same with and without.
+    """
 
     name: ClassVar[str] = "reviews"
     description: ClassVar[str] = "reviews of repeated places, 37 of 85,000 words each (Skype)"
@@ -108,6 +111,15 @@ class Reviews(LongMessages):
     vocabulary_size: int = 85_000
     pool: int = 1_600_000
     n_places: int = 60_000
+    repeats: bool = False
+
+    @cached_property
+    def sampled(self) -> MessagePool:
+        return super().source
+
+    @cached_property
+    def source(self) -> MessagePool:
+        return replace(self.sampled, repeats=self.repeats)
 
     @property
     def counts(self) -> KeywordCounts:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.errors import WorkloadError
-from nearcast.kernels.compile import kernel
+from nearcast.kernels.compile import inline_kernel, kernel
 from nearcast.workloads.alias import AliasTable, alias_table, choose
 from nearcast.workloads.arrivals import Arrivals
 from nearcast.workloads.places import Places, place_of_numbers
@@ -74,23 +74,32 @@ class WordChooser:
         rank[self.keyword_of_rank] = np.arange(rank.size, dtype=np.int32)
         return rank
 
-    def lists(self, numbers: NDArray[np.int64], length: NDArray[np.int64], seed: int, purpose: str) -> KeywordLists:
-        """For each number, `length` distinct keywords drawn independently."""
+    def lists(
+        self, numbers: NDArray[np.int64], length: NDArray[np.int64], seed: int, purpose: str, repeats: bool = False
+    ) -> KeywordLists:
+        """For each number, `length` distinct keywords drawn independently; with `repeats` as often as they were drawn."""
         if length.size and int(length.max()) * 2 > self.keyword_of_rank.size:
             raise WorkloadError(
                 f"{int(length.max())} distinct keywords out of {self.keyword_of_rank.size} are too many to draw; "
                 "give a vocabulary_size at least twice as large as the longest list"
             )
+        key, seen = stream_key(seed, purpose), np.zeros(self.keyword_of_rank.size, np.int32)
+        if repeats:
+            n_drawn = np.empty(length.size, np.int64)
+            count_draws(self.table, self.keyword_of_rank, key, numbers, length, (n_drawn, seen))
+            start = starts_of(n_drawn)
+            keyword = np.empty(int(start[-1]), np.int32)
+            fill_drawn(self.table, self.keyword_of_rank, key, numbers, start, keyword)
+            return KeywordLists(start, keyword)
         start = starts_of(length)
         keyword = np.empty(int(start[-1]), np.int32)
-        seen = np.zeros(self.keyword_of_rank.size, np.int32)
-        fill_keywords(self.table, self.keyword_of_rank, stream_key(seed, purpose), numbers, start, (keyword, seen))
+        fill_keywords(self.table, self.keyword_of_rank, key, numbers, start, (keyword, seen))
         return KeywordLists(start, keyword)
 
 
 @dataclass(frozen=True)
 class MessagePool:
-    """`size` messages under `seed`."""
+    """`size` messages under `seed`. With `repeats` words that are drawn again before there are enough are said again."""
 
     size: int
     seed: int
@@ -98,12 +107,13 @@ class MessagePool:
     counts: KeywordCounts
     places: Places
     bounds: tuple[float, float, float, float] = (0.0, 0.0, 1.0, 1.0)
+    repeats: bool = False
 
     def keywords(self, numbers: NDArray[np.int64]) -> KeywordLists:
-        """The distinct keywords of each message."""
+        """The keywords of each message, distinct ones unless it repeats words."""
         reached = uniforms(stream_key(self.seed, "count"), numbers)
         length = self.counts.low + np.searchsorted(np.cumsum(self.counts.share)[:-1], reached, side="right")
-        return self.words.lists(numbers, length, self.seed, "keyword")
+        return self.words.lists(numbers, length, self.seed, "keyword", self.repeats)
 
     def locations(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Where each message lies."""
@@ -114,19 +124,48 @@ class MessagePool:
         return Arrivals(self.size, self.seed).times(numbers)
 
 
+@inline_kernel
+def drawn_at(table: Any, keyword_of_rank: Any, lane: Any, twist: Any, which: Any) -> Any:
+    """The keyword of a draw."""
+    return keyword_of_rank[choose(table, draw(lane, twist, 2 * which), draw(lane, twist, 2 * which + 1))]
+
+
+@kernel
+def count_draws(table: Any, keyword_of_rank: Any, key: Any, numbers: Any, length: Any, output: Any) -> None:
+    """Write into `output[0]` after how many draws each number has `length` distinct keywords; `output[1]` as below."""
+    n_drawn, seen = output
+    for row in range(numbers.size):
+        lane, twist = lane_of(key, numbers[row]), twist_of(key, numbers[row])
+        n_distinct = 0
+        n_drawn[row] = 0
+        while n_distinct < length[row]:
+            drawn = drawn_at(table, keyword_of_rank, lane, twist, n_drawn[row])
+            n_drawn[row] += 1
+            if seen[drawn] != row + 1:
+                seen[drawn] = row + 1
+                n_distinct += 1
+
+
+@kernel
+def fill_drawn(table: Any, keyword_of_rank: Any, key: Any, numbers: Any, start: Any, keyword: Any) -> None:
+    """Write the keywords of each number as they are drawn."""
+    for row in range(numbers.size):
+        lane, twist = lane_of(key, numbers[row]), twist_of(key, numbers[row])
+        for at in range(start[row], start[row + 1]):
+            keyword[at] = drawn_at(table, keyword_of_rank, lane, twist, at - start[row])
+
+
 @kernel
 def fill_keywords(table: Any, keyword_of_rank: Any, key: Any, numbers: Any, start: Any, output: Any) -> None:
     """Write distinct keywords for each number into `output[0]`; `output[1]` (zeros, one per keyword) notes who has which."""
     keyword, seen = output
     for row in range(numbers.size):
-        lane = lane_of(key, numbers[row])
-        twist = twist_of(key, numbers[row])
-        slot = 0
+        lane, twist = lane_of(key, numbers[row]), twist_of(key, numbers[row])
+        n_drawn = 0
         filled = start[row]
         while filled < start[row + 1]:
-            rank = choose(table, draw(lane, twist, slot), draw(lane, twist, slot + 1))
-            slot += 2
-            drawn = keyword_of_rank[rank]
+            drawn = drawn_at(table, keyword_of_rank, lane, twist, n_drawn)
+            n_drawn += 1
             if seen[drawn] != row + 1:
                 seen[drawn] = row + 1
                 keyword[filled] = drawn
