@@ -159,7 +159,7 @@ def test_answers_are_right_when_many_searches_leave_no_tail(budget: Budget, monk
     world.append([index], 5)
     asked = np.arange(N_SUBSCRIBERS, dtype=np.int32)
     index.best(world.subscribers, world.window, asked, np.full(N_SUBSCRIBERS, 3, np.int32))
-    assert index.tail.n == 0  # type: ignore[attr-defined]
+    assert index.n_tail == 0  # type: ignore[attr-defined]
 
 
 class Counted(Beside[Piece]):
@@ -236,7 +236,7 @@ def test_long_lists_are_searched_from_the_most_promising_part_down(name: str, mo
     for n in (4000, 600):
         world.append([index], n)
     if name == "window_grid":
-        assert index.columns["group_heft"].n > 0  # type: ignore[attr-defined]
+        assert index.columns["group"].n > 0  # type: ignore[attr-defined]
     asked, wanted = np.arange(N_SUBSCRIBERS, dtype=np.int32), np.full(N_SUBSCRIBERS, 12, np.int32)
     best = index.best(world.subscribers, world.window, asked, wanted)
     for s in range(N_SUBSCRIBERS):

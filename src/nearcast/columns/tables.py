@@ -17,6 +17,8 @@ from nearcast.kernels.word_table import SLOT_WIDTH, WordTableArrays
 _FIRST_SLOTS = 64
 # One part in so many of the ids is spare.
 _SPARE = 8
+# A table of numbers grows at most to so many times more than there are.
+_MOST_GROWTH = 8
 _ANY_LENGTH = 1 << 40
 
 
@@ -125,7 +127,8 @@ class NumberTable:
 
     def _grow(self, n_wanted: int) -> None:
         slots, known = self._arrays
-        # Once for what is at hand: most of a long column of ids is new.
+        # Most of a long column of ids is new, but little of one of keywords: for what is at hand, within limits.
+        n_wanted = min(n_wanted, _MOST_GROWTH * self.n + _FIRST_SLOTS)
         n_known = self.n + n_wanted
         if self.n >= len(known):
             known = np.empty(n_known + n_known // _SPARE + _FIRST_SLOTS, np.int64)

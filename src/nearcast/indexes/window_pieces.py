@@ -25,7 +25,7 @@ from nearcast.indexes.ranked_base import Ground
 from nearcast.indexes.window_base import EVERYTHING, Best, WindowIndex
 from nearcast.kernels.near_bounds import Frame, frame_of
 from nearcast.kernels.ranked_layouts import WindowArrays
-from nearcast.kernels.window_search import SearchArrays, SearchLimits, sign_messages
+from nearcast.kernels.window_search import NO_POSTING, SearchArrays, SearchLimits, TailArrays, link_postings
 
 # Columns of the table of pieces: sequence numbers, then where the piece starts in each group of columns, then its own figures.
 FIRST, END, STARTS = 0, 1, 2
@@ -78,11 +78,27 @@ class PiecedWindow(WindowIndex):
         self.frame: Frame | None = None
         self.columns = {name: GrowingArray(dtype) for group in self.groups.values() for name, dtype in group.items()}
         self.table = np.empty((0, STARTS + len(self.groups) + self.n_figures), np.int64)
-        self.tail = GrowingArray(np.int64)
-        self.tail_first = 0
+        self._begin_tail(0)
         self._oldest = 0
         # Nobody asks any more for what was under way.
         self._merge: _Merge | None = None
+
+    def _begin_tail(self, first: int) -> None:
+        """A tail without messages yet."""
+        self.tail_first, self.n_tail = first, 0
+        self._last_of = np.full(0, NO_POSTING, np.int32)
+        self._before, self._message = GrowingArray(np.int32), GrowingArray(np.int32)
+
+    def _link(self, window: WindowArrays, first: int, first_message: int) -> None:
+        """Link the postings of the messages from place `first` on, which are the tail from `first_message` on."""
+        keyword = window.keyword[window.keyword_start[first] : window.keyword_start[len(window.x)]]
+        n_more = int(keyword.max(initial=-1)) + 1 - len(self._last_of)
+        if n_more > 0:
+            self._last_of = np.concatenate([self._last_of, np.full(n_more, NO_POSTING, np.int32)])
+        before, message = np.empty((2, len(keyword)), np.int32)
+        link_postings(window, first, first_message, self._before.n, self._last_of, before, message)
+        self._before.extend(before)
+        self._message.extend(message)
 
     # --- filing ------------------------------------------------------------------------------------------------------
 
@@ -93,18 +109,18 @@ class PiecedWindow(WindowIndex):
         if self.frame is None:
             self.frame = frame_of(*self.ground, float(layout.x[first]), float(layout.y[first]))
             self.tail_first = self._oldest = window.base + first
-        signature = np.empty(window.n - first, np.int64)
-        sign_messages(layout.keyword_start, layout.keyword, first, signature)
-        self.tail.extend(signature)
-        if self.tail.n >= TAIL * min(_LONGEST_TAIL, max(1, (window.next_number - self._oldest) // _TAIL_SHARE // TAIL)):
+        self.n_tail = window.next_number - self.tail_first
+        if self.n_tail >= TAIL * min(_LONGEST_TAIL, max(1, (window.next_number - self._oldest) // _TAIL_SHARE // TAIL)):
             self._drop_over(window, first)
             if self._merge is not None and self._merge.piece.is_done:
                 self._take_over(window, self._merge)
             largest = max(8 * TAIL, (window.next_number - self._oldest) // _LARGEST_SHARE)
             for begin in range(max(self.tail_first, self._oldest), window.next_number, largest):
                 self._file(window, begin, min(begin + largest, window.next_number))
-            self.tail, self.tail_first = GrowingArray(np.int64), window.next_number
+            self._begin_tail(window.next_number)
             self._put_together(window, largest)
+        else:
+            self._link(layout, first, window.base + first - self.tail_first)
 
     def rebuild(self, window: MessageWindow) -> None:
         self._empty()
@@ -180,7 +196,7 @@ class PiecedWindow(WindowIndex):
         largest = max(1, -(-(end - begin) // _LARGEST_SHARE))
         for first in range(begin, end, largest):
             self._file(window, first, min(first + largest, end))
-        self.tail, self.tail_first = GrowingArray(np.int64), end
+        self._begin_tail(end)
 
     def _file(self, window: MessageWindow, begin: int, end: int) -> None:
         self._append(window, self.piece_of(window.layout(), begin - window.base, end - window.base), begin, end)
@@ -213,7 +229,7 @@ class PiecedWindow(WindowIndex):
         found = Best(start, np.zeros(len(numbers), np.int32), np.empty(int(start[-1]), np.int64), np.empty(int(start[-1])))
         if self.frame is not None and len(numbers):
             is_worth_it = _WORTH_SETTLING * len(numbers) > window.n
-            if is_worth_it and (len(self.table) > _LARGEST_SHARE or self.tail.n > _SHORT_TAIL):
+            if is_worth_it and (len(self.table) > _LARGEST_SHARE or self.n_tail > _SHORT_TAIL):
                 self._settle(window)
             turns = np.arange(len(numbers)) if len(numbers) < _MANY else _by_words(subscribers, numbers)
             self.search(subscribers, window, numbers, turns, n_wanted, limits, found)
@@ -236,13 +252,15 @@ class PiecedWindow(WindowIndex):
         self, subscribers: Subscribers, window: MessageWindow, limits: SearchLimits, found: Best, n_words: int
     ) -> SearchArrays:
         """What every search for subscriptions of at most so many words reads and writes."""
-        tail = (self.tail_first, self.tail.used)
+        seen = np.zeros(self.n_tail, np.int32)
+        tail = TailArrays(self.tail_first, self._last_of, self._before.used, self._message.used, seen)
         return SearchArrays(
             subscribers.layout(),
             window.layout(),
             (self.ground.is_lonlat, self.ground.max_distance),
             limits,
-            *tail,
+            tail,
+            np.empty(n_words, np.int64),
             np.empty(n_words),
             found.number,
             found.score,
@@ -256,7 +274,8 @@ class PiecedWindow(WindowIndex):
 
     @property
     def n_bytes(self) -> int:
-        return sum(column.n_bytes for column in self.columns.values()) + self.tail.n_bytes + self.table.nbytes
+        tail = self._last_of.nbytes + self._before.n_bytes + self._message.n_bytes
+        return sum(column.n_bytes for column in self.columns.values()) + tail + self.table.nbytes
 
 
 def _by_words(subscribers: Subscribers, numbers: NDArray[np.int32]) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""How near a message can be at most, from rounded coordinates: the same arithmetic in the plane and on the sphere.
+"""How near and how similar a message can be at most. Nearness is by rounded coordinates, of the plane and of the sphere alike.
 
 Points of the sphere are unit vectors, points of the plane are counted in units of `max_distance` from some origin. A chord is
 shorter than its arc, and of the series of the arc sine every term is positive: so the first terms never exceed the arc.
@@ -21,8 +21,12 @@ _LARGEST_SCALE = 1e12
 _LEAST_DISTANCE = 1e-150
 # Of each axis, on the curve through all messages.
 CURVE_BITS = 12
-# A factor that makes up for rounding to 32 bits.
-ROUNDED_UP = 1.0 + 1e-6
+# Factors that make up for rounding to 32 bits, and for that of an average.
+ROUNDED_UP, _AVERAGED = 1.0 + 1e-6, 1.0 + 1e-9
+# Figures of words that are there more than once; see `gather_repeated`.
+_COUNT, _VALUE, _SQUARE, _RARITY, N_FIGURES = 0, 1, 2, 3, 4
+# More than keywords have numbers; times as many messages as there may be it is still exact.
+_NUMBERS = float(1 << 31)
 
 
 class Frame(NamedTuple):
@@ -76,23 +80,64 @@ def nearest_possible(frame, squared):
 
 
 @inline_kernel
-def heft_of(window, place):
-    """The largest count of a word of a message over the length of its vector; 0 without words."""
-    n_times, begin, end = window.n_times, window.keyword_start[place], window.keyword_start[place + 1]
-    most = 0
-    for at in range(begin, end):
-        most = max(most, n_times[at])
-    return most / window.length[place] if most > 0 else 0.0
+def rarity_of(frequency, keyword):
+    """The less, the rarer: by how many messages have the keyword, none if it is beyond the end, then by its number."""
+    return (float(frequency[keyword]) if keyword < frequency.size else 0.0) * _NUMBERS + keyword
+
+
+@inline_kernel
+def gather_repeated(frequency, window, place, repeated):
+    """Write of the words that a message has more than once count, value, squared weight and rarity; returns how many these are.
+
+    In order of falling counts. `repeated` has room for N_FIGURES numbers of each word.
+    """
+    n = 0
+    for at in range(window.keyword_start[place], window.keyword_start[place + 1]):
+        n_times = window.n_times[at]
+        if n_times > 1:
+            to = N_FIGURES * n
+            while to > 0 and repeated[to - N_FIGURES + _COUNT] < n_times:
+                for i in range(N_FIGURES):
+                    repeated[to + i] = repeated[to - N_FIGURES + i]
+                to -= N_FIGURES
+            repeated[to + _COUNT], repeated[to + _VALUE] = n_times, window.value[at]
+            repeated[to + _SQUARE] = window.value[at] / n_times
+            repeated[to + _RARITY] = rarity_of(frequency, int(window.keyword[at]))
+            n += 1
+    return n
+
+
+@inline_kernel
+def heft_with(frequency, window, place, at, repeated, n_repeated):
+    """The heft of a message for those whose rarest word in common with it is the one at `at`.
+
+    That is the average count of words, by their squared weights, over the length of the vector: of the one at `at` and of those
+    more frequent ones that make it largest. `repeated` are all that are there more than once (`gather_repeated`).
+    """
+    if n_repeated == 0:
+        return _AVERAGED / window.length[place]
+    rarity, n_times = rarity_of(frequency, int(window.keyword[at])), float(window.n_times[at])
+    total = window.value[at]
+    squares = total if n_times == 1.0 else total / n_times
+    for other in range(0, N_FIGURES * n_repeated, N_FIGURES):
+        if repeated[other + _COUNT] * squares <= total:
+            break
+        if rarity < repeated[other + _RARITY]:
+            total += repeated[other + _VALUE]
+            squares += repeated[other + _SQUARE]
+    if squares == 0.0:
+        # Words without weight: any average is right that no count exceeds.
+        return max(n_times, repeated[_COUNT]) / window.length[place]
+    return total / (squares * window.length[place]) * _AVERAGED
 
 
 @kernel
-def describe_messages(window, first, frame, place, heft):
-    """Write coordinates and hefts of the messages from place `first` on."""
+def locate_messages(window, first, frame, place):
+    """Write coordinates of the messages from place `first` on."""
     window = lent(window)
-    for i in range(heft.size):
+    for i in range(place.shape[1]):
         at = first + i
         place[0, i], place[1, i], place[2, i] = coordinates(frame, window.x[at], window.y[at])
-        heft[i] = heft_of(window, at) * ROUNDED_UP
 
 
 @kernel

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +16,8 @@ from nearcast.kernels.scoring import gather_common
 NOT_HERE = -1.0
 # What rounding may add to a sum of parts of a score.
 ROUNDING = 1e-9
+# What subtracting squares one by one from the square of a length may take from what is left of it.
+_SUBTRACTED = 1e-12
 # Positions of the counters: parts of the index and entries looked at, messages scored.
 N_PARTS, N_ENTRIES, N_SCORED = 0, 1, 2
 
@@ -27,6 +30,19 @@ class SearchLimits(NamedTuple):
     least_score: float
 
 
+class TailArrays(NamedTuple):
+    """The messages that are in no piece: for each word of each a posting, linked to the one before of the same keyword."""
+
+    first: int  # sequence number of the first message
+    last_of: np.ndarray  # int32[keywords], the last posting, or NO_POSTING
+    before: np.ndarray  # int32[postings], the one before, or NO_POSTING
+    message: np.ndarray  # int32[postings], counted from the first
+    seen: np.ndarray  # int32[messages], scratch: for whom a message was looked at last
+
+
+NO_POSTING = -1
+
+
 class SearchArrays(NamedTuple):
     """Whom to search for, in which window, and where to write the best; `ground` is (is_lonlat, max_distance)."""
 
@@ -34,8 +50,8 @@ class SearchArrays(NamedTuple):
     window: WindowArrays
     ground: tuple[bool, float]
     limits: SearchLimits
-    tail_first: int  # sequence number of the first message that is in no piece
-    tail: np.ndarray  # int64[], signatures of these messages
+    tail: TailArrays
+    order: np.ndarray  # int64[words], scratch
     common: np.ndarray  # float64[words], scratch
     number: np.ndarray  # int64[], of the messages found
     score: np.ndarray  # float64[]
@@ -49,13 +65,14 @@ def bit_of(keyword):
 
 
 @kernel
-def sign_messages(keyword_start, keyword, first, signature):
-    """Write the bits of the words of each message from place `first` on."""
-    for i in range(signature.size):
-        bits = 0
-        for at in range(keyword_start[first + i], keyword_start[first + i + 1]):
-            bits |= 1 << bit_of(keyword[at])
-        signature[i] = bits
+def link_postings(window, first, first_message, n_before, last_of, before, message):
+    """Write the postings of the messages from place `first` on, which are the tail from `first_message` on."""
+    begin = window.keyword_start[first]
+    for place in range(first, window.x.size):
+        for at in range(window.keyword_start[place], window.keyword_start[place + 1]):
+            keyword = window.keyword[at]
+            before[at - begin], message[at - begin] = last_of[keyword], first_message + place - first
+            last_of[keyword] = n_before + at - begin
 
 
 @inline_kernel
@@ -80,22 +97,47 @@ def score_at(ground, subscribers, window, s, place, common):
 
 
 @inline_kernel
-def search_tail(search, s, first, n_wanted):
-    """Offer the messages that are in no piece yet; returns how many of the best there are."""
-    subscribers, window, limits = search.subscribers, search.window, search.limits
-    tail, tail_first = search.tail, search.tail_first
-    base, is_alive, time, keyword = window.head[BASE], window.is_alive, window.time, subscribers.keyword
-    wanted_bits = 0
-    for at in range(subscribers.first[s], subscribers.first[s] + subscribers.n_words[s]):
-        wanted_bits |= 1 << bit_of(keyword[at])
-    n = 0
-    # What is over may have lost its place.
-    for i in range(max(0, base - tail_first, limits.first - tail_first), min(tail.size, limits.end - tail_first)):
-        place = tail_first + i - base
-        if tail[i] & wanted_bits == 0 or is_alive[place] == 0:
-            continue
-        search.counters[N_SCORED] += 1
-        score = score_at(search.ground, subscribers, window, s, place, search.common)
-        if score != NOT_HERE and score >= limits.least_score:
-            n = offer(time, base, search.number, search.score, first, n, n_wanted, tail_first + i, score)
+def search_tail(search, s, turn, first, n, n_wanted):
+    """Offer the messages that are in no piece yet to the `n` that are found; returns how many of the best there are.
+
+    `turn` differs from search to search, and is not 0.
+    """
+    subscribers, window, limits, tail, order = search.subscribers, search.window, search.limits, search.tail, search.order
+    base, keyword, weight_of = window.head[BASE], subscribers.keyword, subscribers.weight_of
+    spatial, length = subscribers.spatial_weight[s], subscribers.length[s]
+    is_lonlat, max_distance = search.ground
+    n_words, squares = subscribers.n_words[s], 0.0
+    for i in range(n_words):
+        own, at = subscribers.first[s] + i, i
+        while at > 0 and weight_of[keyword[order[at - 1]]] < weight_of[keyword[own]]:
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = own
+        squares += weight_of[keyword[own]] ** 2
+    least = least_useful(search, first, n, n_wanted)
+    for i in range(n_words):
+        own = keyword[order[i]]
+        # As similar as a message can be that has none of the words before, which weigh more.
+        similar = min(1.0, math.sqrt(max(0.0, squares) + _SUBTRACTED * length * length) / length) + ROUNDING
+        squares -= weight_of[own] ** 2
+        if spatial + (1.0 - spatial) * similar < least:
+            break
+        posting = tail.last_of[own] if own < tail.last_of.size else NO_POSTING
+        while posting != NO_POSTING:
+            message = tail.message[posting]
+            posting = tail.before[posting]
+            number = tail.first + message
+            # What is over may have lost its place.
+            if tail.seen[message] == turn or not max(base, limits.first) <= number < limits.end:
+                continue
+            tail.seen[message] = turn
+            place = number - base
+            near = proximity(is_lonlat, max_distance, subscribers.x[s], subscribers.y[s], window.x[place], window.y[place])
+            if spatial * near + (1.0 - spatial) * similar < least or window.is_alive[place] == 0:
+                continue
+            search.counters[N_SCORED] += 1
+            score = score_at(search.ground, subscribers, window, s, place, search.common)
+            if score >= least:
+                n = offer(window.time, base, search.number, search.score, first, n, n_wanted, number, score)
+                least = least_useful(search, first, n, n_wanted)
     return n

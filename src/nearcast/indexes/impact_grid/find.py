@@ -13,6 +13,7 @@ from nearcast.indexes.impact_grid.layout import MOST_EDGES, N_LEVELS, N_PARTS
 from nearcast.indexes.impact_grid.match import LACKS_ROOM, find_lists, scan_lists
 from nearcast.indexes.impact_grid.verify import empty_table, score_near
 from nearcast.kernels.compile import kernel, lent
+from nearcast.kernels.near_bounds import N_FIGURES as REPEATED_FIGURES
 from nearcast.kernels.simd_near_plain import N_FIGURES
 
 # So many messages at a time as reach about so many subscriptions, whose records are near then.
@@ -36,6 +37,7 @@ class FindScratch(NamedTuple):
     known: np.ndarray  # int64[words of a message · 2]
     table: tuple[np.ndarray, np.ndarray]  # see `score_near`
     common: np.ndarray  # float64[words of a message]
+    repeated: np.ndarray  # float64[words of a message · its figures], see `gather_repeated`
 
 
 def scratch_for(n_words: int) -> FindScratch:
@@ -43,7 +45,8 @@ def scratch_for(n_words: int) -> FindScratch:
     item, owner = np.empty((2, max(n_words, _LEAST_WORDS) * _LISTS_OF_WORD), np.int64)
     item_start, near_start = np.empty((2, _MOST_AT_ONCE + 1), np.int64)
     figures, known = np.zeros(n_words * N_FIGURES, np.float32), np.zeros(2 * n_words, np.int64)
-    return FindScratch(item, owner, item_start, near_start, figures, known, empty_table(n_words), np.empty(max(1, n_words)))
+    common, repeated = np.empty(max(1, n_words)), np.empty(REPEATED_FIGURES * n_words)
+    return FindScratch(item, owner, item_start, near_start, figures, known, empty_table(n_words), common, repeated)
 
 
 def words_of(scratch: FindScratch) -> int:
@@ -56,7 +59,7 @@ def find_reached(ground, words, parts, grid, frame, subscribers, window, fresh, 
     """Write whom the messages of `found` reach, from where `at` stands on, until there are enough; returns DONE or a lack."""
     words, parts, subscribers, window = lent(words), lent(parts), lent(subscribers), lent(window)
     fresh, fresh_bits, scratch, near, found, at = lent((fresh, fresh_bits, scratch, near, found, at))
-    item, owner, item_start, near_start, figures, known, table, common = scratch
+    item, owner, item_start, near_start, figures, known, table, common, repeated = scratch
     n_at_once = _FEWEST_AT_ONCE
     while at[PLACE] < found.last and at[N_REACHED] < n_enough:
         first = at[PLACE]
@@ -66,7 +69,7 @@ def find_reached(ground, words, parts, grid, frame, subscribers, window, fresh, 
             last < min(first + n_at_once, found.last) and (window.keyword_start[last + 1] - begin) * _LISTS_OF_WORD <= item.size
         ):
             last += 1
-        find_lists(words, parts, grid, window, first, last, item, owner, item_start)
+        find_lists(words, parts, grid, window, first, last, repeated, item, owner, item_start)
         lists = (item, owner, item_start)
         n_lists = scan_lists(
             words, parts, grid, frame, window, first, last, lists, figures, known, subscribers.record, near, near_start

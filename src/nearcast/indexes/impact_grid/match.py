@@ -19,7 +19,7 @@ from nearcast.indexes.impact_grid.packing import columns_before
 from nearcast.indexes.impact_grid.words import LAST_SLOT, first_edge, n_edges, shared_slot, slot_in
 from nearcast.kernels.compile import inline_kernel, kernel, lent
 from nearcast.kernels.keyword_sets import sort_run
-from nearcast.kernels.near_bounds import coordinates, heft_of
+from nearcast.kernels.near_bounds import coordinates, gather_repeated, heft_with
 from nearcast.kernels.ranked_layouts import RECORD
 from nearcast.kernels.simd import append_lanes, move_within, prefetch
 from nearcast.kernels.simd_near import near_in_plane, near_in_plane_of_more, near_on_sphere, near_on_sphere_of_more
@@ -51,11 +51,14 @@ _HALF, _LOWER_HALF = 32, (1 << 32) - 1
 
 
 @kernel
-def find_lists(words, parts, grid, window, first, last, item, owner, item_start):
-    """Write the lists that each message is to be looked for in, 0 for none, and for which of its words; returns how many."""
+def find_lists(words, parts, grid, window, first, last, repeated, item, owner, item_start):
+    """Write the lists that each message is to be looked for in, 0 for none, and for which of its words; returns how many.
+
+    `repeated` is scratch, see `gather_repeated`.
+    """
     words, window, parts = lent(words), lent(window), lent(parts)
-    item, owner, item_start = lent((item, owner, item_start))
-    row, edge, keyword = words.row, words.edge, window.keyword
+    item, owner, item_start, repeated = lent((item, owner, item_start, repeated))
+    row, edge, frequency, keyword = words.row, words.edge, words.row[FREQUENCY::N_COLUMNS], window.keyword
     n_known = row.size // N_COLUMNS
     begin, end = window.keyword_start[first], window.keyword_start[last]
     for at in range(begin, end):
@@ -71,14 +74,14 @@ def find_lists(words, parts, grid, window, first, last, item, owner, item_start)
     for place in range(first, last):
         item_start[place - first] = n
         column, line = finest_x(grid, window.x[place]), finest_y(grid, window.y[place])
-        heavy = heft_of(window, place)
+        n_repeated = gather_repeated(frequency, window, place, repeated)
         for at in range(window.keyword_start[place], window.keyword_start[place + 1]):
             if keyword[at] >= n_known:
                 continue
             of = int(keyword[at]) * N_COLUMNS
             packed = int(row[of + EDGES])
-            n_below = 0
-            while n_below < n_edges(packed) and edge[first_edge(packed) + n_below] <= heavy:
+            n_below, heft = 0, heft_with(frequency, window, place, at, repeated, n_repeated)
+            while n_below < n_edges(packed) and edge[first_edge(packed) + n_below] <= heft:
                 n_below += 1
             n = gather_lists(parts[0], int(row[of + FIRST_BUCKET]), n_below, column, line, at, item, owner, n)
             # The keys of the second part are told apart by their sign; see `resolve`.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from nearcast.indexes.impact_grid.layout import EDGES, FREQUENCY, N_COLUMNS
-from nearcast.indexes.impact_grid.words import LAST_SLOT, is_rarer, slot_in
+from nearcast.indexes.impact_grid.words import LAST_SLOT, slot_in
 from nearcast.kernels.compile import inline_kernel, kernel
-from nearcast.kernels.near_bounds import coordinates
+from nearcast.kernels.near_bounds import coordinates, rarity_of
 from nearcast.kernels.simd_near_plain import (
     DEPTH,
     FULL,
@@ -40,17 +40,15 @@ def columns_before(is_lonlat, has_more):
 @inline_kernel
 def arrange_words(words, subscribers, s, keyword, weight):
     """Write the keywords of a subscription and their weights, the rarest first; returns how many."""
-    row = words.row
+    frequency = words.row[FREQUENCY::N_COLUMNS]
     first, n = subscribers.first[s], subscribers.n_words[s]
     for i in range(n):
         own = int(subscribers.keyword[first + i])
-        frequency = row[own * N_COLUMNS + FREQUENCY]
         at = i
         while at > 0:
-            before = keyword[at - 1]
-            if is_rarer(row[before * N_COLUMNS + FREQUENCY], before, frequency, own):
+            if rarity_of(frequency, keyword[at - 1]) < rarity_of(frequency, own):
                 break
-            keyword[at], weight[at] = before, weight[at - 1]
+            keyword[at], weight[at] = keyword[at - 1], weight[at - 1]
             at -= 1
         keyword[at], weight[at] = own, subscribers.weight_of[own]
     return n

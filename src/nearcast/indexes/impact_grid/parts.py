@@ -41,7 +41,7 @@ from nearcast.indexes.impact_grid.words import (
     write_edges,
 )
 from nearcast.indexes.ranked_base import Ground
-from nearcast.kernels.near_bounds import Frame, coordinates_of, frame_of
+from nearcast.kernels.near_bounds import N_FIGURES, Frame, coordinates_of, frame_of
 from nearcast.kernels.ranked_layouts import WindowArrays
 from nearcast.kernels.simd_near_plain import FULL
 
@@ -80,7 +80,8 @@ def sample_of(window: WindowArrays | None, grid: Grid) -> Sample:
     start = np.full(n_keywords, -1, np.int64)
     start[classed] = end - frequency[classed]
     heft = np.empty(int(end[-1]) if len(end) else 0)
-    gather_hefts(window, first, n, row, start, heft)
+    most_words = int(np.diff(window.keyword_start[first : n + 1]).max())
+    gather_hefts(window, first, n, row, start, heft, np.empty(N_FIGURES * most_words))
     edge = np.zeros(1 + MOST_EDGES * len(classed))
     write_edges(row, classed, end, heft, _LEAST_IN_CLASS, edge)
     columns = np.clip((window.x[first:n] - grid.x) * grid.x_scale, 0, _N_FINEST - 1).astype(np.int64)

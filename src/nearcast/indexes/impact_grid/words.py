@@ -6,7 +6,7 @@ import numpy as np
 
 from nearcast.indexes.impact_grid.layout import EDGES, FREQUENCY, MOST_EDGES, N_COLUMNS
 from nearcast.kernels.compile import inline_kernel, kernel
-from nearcast.kernels.near_bounds import heft_of
+from nearcast.kernels.near_bounds import gather_repeated, heft_with
 from nearcast.kernels.simd_near_plain import N_SLOTS
 
 # The most frequent words have slots of their own; the last slot stands for words without one.
@@ -44,12 +44,6 @@ def slot_in(packed):
     return (packed >> _SLOT_SHIFT) & (N_SLOTS - 1)
 
 
-@inline_kernel
-def is_rarer(frequency_a, a, frequency_b, b):
-    """Whether word `a` comes before word `b`."""
-    return frequency_a < frequency_b or (frequency_a == frequency_b and a < b)
-
-
 @kernel
 def count_words(window, first, last, row):
     """Write how many messages have each keyword."""
@@ -59,15 +53,15 @@ def count_words(window, first, last, row):
 
 
 @kernel
-def gather_hefts(window, first, last, row, start, heft):
-    """Write, for each keyword with classes, the heft of its messages; `start[w]` is -1 without, else moves on."""
-    keyword_start, keyword = window.keyword_start, window.keyword
+def gather_hefts(window, first, last, row, start, heft, repeated):
+    """Write, for each keyword with classes, the hefts of its messages; `start[w]` is -1 without, else moves on."""
+    keyword_start, keyword, frequency = window.keyword_start, window.keyword, row[FREQUENCY::N_COLUMNS]
     for place in range(first, last):
-        own_heft = heft_of(window, place)
+        n_repeated = gather_repeated(frequency, window, place, repeated)
         for at in range(keyword_start[place], keyword_start[place + 1]):
             to = start[keyword[at]]
             if to >= 0:
-                heft[to] = own_heft
+                heft[to] = heft_with(frequency, window, place, at, repeated, n_repeated)
                 start[keyword[at]] = to + 1
 
 

@@ -5,61 +5,99 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.indexes.window_grid.layout import BLOCK, GROUP, LENGTH, N_WORDS, TIMES_BITS, WORDS, X, Y
+from nearcast.indexes.window_grid.layout import (
+    BLOCK,
+    ENTRY,
+    GROUP,
+    HEFT,
+    HIGH,
+    LARGEST,
+    LENGTH,
+    LOW,
+    MORE,
+    N_WORDS,
+    OFFSET,
+    ONCE,
+    PLACE,
+    REPEATED,
+    RUN,
+    SIGNATURE,
+    TIMES_BITS,
+    WORDS,
+    X,
+    Y,
+)
 from nearcast.indexes.window_pieces import Piece
-from nearcast.kernels.compile import kernel
-from nearcast.kernels.near_bounds import CURVE_BITS, Frame, curve_positions, describe_messages
+from nearcast.kernels.compile import inline_kernel, kernel, lent
+from nearcast.kernels.near_bounds import (
+    CURVE_BITS,
+    N_FIGURES,
+    ROUNDED_UP,
+    Frame,
+    curve_positions,
+    gather_repeated,
+    heft_with,
+    locate_messages,
+)
 from nearcast.kernels.ranked_layouts import BASE, WindowArrays
-from nearcast.kernels.window_search import sign_messages
+from nearcast.kernels.window_search import bit_of
 
-# Shares of a piece that the classes of falling heft begin with.
-_CLASS_BORDERS = (1 / 64, 1 / 16, 1 / 4)
+# Of a list this share of what is left begins each class of falling heft, up to so many classes of so many entries at least; its
+# borders are those of so many entries, about.
+_CLASS_SHARE, _MOST_BORDERS, _LEAST_IN_CLASS, _SAMPLE = 0.25, 6, 64, 128
+# Shares of a piece that the classes of records begin with.
+_RECORD_BORDERS = (1 / 64, 1 / 16, 1 / 4)
 
 
 def make_piece(window: WindowArrays, first: int, last: int, frame: Frame) -> Piece:
     """File the messages at places `first` … `last - 1`."""
     n = last - first
     place = np.empty((3, n), np.float32)
-    heft = np.empty(n, np.float32)
-    describe_messages(window, first, frame, place, heft)
-    signature = np.empty(n, np.int64)
-    sign_messages(window.keyword_start, window.keyword, first, signature)
-    order = np.argsort(_classes(heft) << (3 * CURVE_BITS) | curve_positions(place), kind="stable")
+    locate_messages(window, first, frame, place)
+    curve = curve_positions(place)
+    share, signature = np.empty((2, n), np.float32), np.empty((2, n), np.int32)
+    describe_words(window, first, share, signature)
     begin, end = int(window.keyword_start[first]), int(window.keyword_start[last])
     count = np.zeros(int(window.keyword[begin:end].max(initial=-1)) + 1, np.int32)
     distinct = np.empty(end - begin, np.int32)
     n_lists = count_keywords(window.keyword, begin, end, count, distinct)
     keyword = np.sort(distinct[:n_lists])
     entry_start = np.concatenate([[0], np.cumsum(count[keyword])]).astype(np.int32)
-    entry_message = np.empty(end - begin, np.int32)
-    fill_lists(window, first, order, keyword, entry_start, count, entry_message)
+    entry_message, entry_heft = np.empty(end - begin, np.int32), np.empty(end - begin, np.float32)
+    list_of = np.zeros(len(count), np.int32)
+    list_of[keyword] = np.arange(n_lists)
+    repeated = np.empty(N_FIGURES * int(np.diff(window.keyword_start[first : last + 1]).max(initial=0)))
+    fill_lists(
+        window, first, np.argsort(curve, kind="stable"), list_of, entry_start, count, repeated, entry_message, entry_heft
+    )
+    sort_by_class(entry_start, entry_message, entry_heft)
     length = np.diff(entry_start)
     n_blocks = np.where(length > BLOCK, -(-length // BLOCK), 0)
     block_start = np.concatenate([[0], np.cumsum(n_blocks)]).astype(np.int32)
     n_groups = np.where(n_blocks > GROUP, -(-n_blocks // GROUP), 0)
     group_start = np.concatenate([[0], np.cumsum(n_groups)]).astype(np.int32)
-    figures = np.empty(4 * len(entry_message), np.float32)
-    box, block_heft = np.empty((int(block_start[-1]), 6), np.float32), np.empty(int(block_start[-1]), np.float32)
-    fill_blocks(entry_start, block_start, entry_message, place, heft, figures, box, block_heft)
-    group_box, group_heft = np.empty((int(group_start[-1]), 6), np.float32), np.empty(int(group_start[-1]), np.float32)
-    fill_groups(block_start, group_start, box, block_heft, group_box, group_heft)
+    # Records of heavy messages, which are asked for most, are together.
+    order = np.argsort(_classes(share.sum(axis=0)) << (3 * CURVE_BITS) | curve, kind="stable")
+    record_start, record = np.empty(n, np.int32), np.empty(WORDS * n + end - begin)
+    write_records(window, first, order, record_start, record, record.view(np.int64))
+    entry = np.empty(ENTRY * len(entry_message), np.int32)
+    block, group = np.empty((int(block_start[-1]), RUN), np.float32), np.empty((int(group_start[-1]), RUN), np.float32)
+    described = (place, share, record_start, signature)
+    fill_blocks(entry_start, block_start, entry_message, entry_heft, described, entry, entry.view(np.float32), block)
+    fill_groups(block_start, group_start, block, group)
     shift = _shift_of(keyword)
     n_coarse = (int(keyword[-1]) >> shift) + 2 if n_lists else 1
     coarse = np.searchsorted(keyword, np.arange(n_coarse, dtype=np.int64) << shift).astype(np.int32)
-    record_start, record = np.empty(n, np.int32), np.empty(WORDS * n + end - begin)
-    write_records(window, first, order, record_start, record, record.view(np.int64))
     lists = {"coarse": coarse, "keyword": keyword}
     borders = {"entry_start": entry_start, "block_start": block_start, "group_start": group_start}
-    entries = {"offset": record_start[entry_message], "signature": signature[entry_message].astype(np.int32)}
-    blocks = {"figures": figures, "block_heft": block_heft, "box": box.reshape(-1)}
-    groups = {"group_heft": group_heft, "group_box": group_box.reshape(-1)}
-    return Piece({**lists, **borders, **entries, **blocks, **groups, "record": record}, (shift, n_coarse))
+    runs = {"entry": entry, "block": block.reshape(-1), "group": group.reshape(-1)}
+    return Piece({**lists, **borders, **runs, "record": record}, (shift, n_coarse))
 
 
 def _classes(heft: NDArray[np.float32]) -> NDArray[np.int64]:
     """0 for the messages of the largest heft, and so on."""
     falling = np.sort(heft)[::-1]
-    borders = falling[[int(share * len(falling)) for share in _CLASS_BORDERS]] if len(heft) else falling
+    borders = falling[[int(share * len(falling)) for share in _RECORD_BORDERS]] if len(heft) else falling
     return np.searchsorted(-borders, -heft, side="left").astype(np.int64)
 
 
@@ -84,21 +122,75 @@ def count_keywords(keyword, begin, end, count, distinct):
 
 
 @kernel
-def fill_lists(window, first, order, keyword, entry_start, count, entry_message):
-    """Write the messages of each list in the given order."""
-    for i in range(keyword.size):
-        # From here on the number of the list, from 1; then zero again.
-        count[keyword[i]] = i + 1
+def describe_words(window, first, share, signature):
+    """Write of each message from place `first` on what a word counts, and how much more a repeated one; and bits of both."""
+    for i in range(share.shape[1]):
+        most, bits, repeated_bits = 1, 0, 0
+        for at in range(window.keyword_start[first + i], window.keyword_start[first + i + 1]):
+            bit = 1 << bit_of(window.keyword[at])
+            bits |= bit
+            if window.n_times[at] > 1:
+                most = max(most, window.n_times[at])
+                repeated_bits |= bit
+        length = window.length[first + i]
+        once = ROUNDED_UP / length if length > 0.0 else 0.0
+        share[0, i], share[1, i] = once, (most - 1) * once
+        signature[0, i], signature[1, i] = bits, repeated_bits
+
+
+@kernel
+def fill_lists(window, first, order, list_of, entry_start, count, repeated, entry_message, entry_heft):
+    """Write the messages of each list in the given order, and their hefts; `repeated` is scratch."""
+    window, count, repeated = lent(window), lent(count), lent(repeated)
     filled = entry_start[:-1].copy()
-    keyword_start, message_keyword = window.keyword_start, window.keyword
+    keyword_start, keyword = window.keyword_start, window.keyword
     for i in range(order.size):
-        message = order[i]
-        for at in range(keyword_start[first + message], keyword_start[first + message + 1]):
-            of = count[message_keyword[at]] - 1
-            entry_message[filled[of]] = message
+        place = first + order[i]
+        n_repeated = gather_repeated(count, window, place, repeated)
+        for at in range(keyword_start[place], keyword_start[place + 1]):
+            of = list_of[keyword[at]]
+            entry_message[filled[of]] = order[i]
+            entry_heft[filled[of]] = heft_with(count, window, place, at, repeated, n_repeated) * ROUNDED_UP
             filled[of] += 1
-    for i in range(keyword.size):
-        count[keyword[i]] = 0
+
+
+@kernel
+def sort_by_class(entry_start, entry_message, entry_heft):
+    """Put the entries of long lists in order by classes of falling heft, and leave it as it is within each."""
+    border, sample = np.empty(_MOST_BORDERS, np.float32), np.empty(2 * _SAMPLE, np.float32)
+    to = np.empty(_MOST_BORDERS + 2, np.int64)
+    for of in range(entry_start.size - 1):
+        begin, end = np.int64(entry_start[of]), np.int64(entry_start[of + 1])
+        n, n_borders = end - begin, 0
+        if n <= BLOCK:
+            continue
+        few = sample[: -(-n // max(1, n // _SAMPLE))]
+        few[:] = entry_heft[begin : end : max(1, n // _SAMPLE)]
+        few.sort()
+        share = _CLASS_SHARE
+        while n_borders < _MOST_BORDERS and min(n, few.size * _LEAST_IN_CLASS) * share >= _LEAST_IN_CLASS:
+            border[n_borders] = few[few.size - 1 - int(few.size * share)]
+            n_borders += 1
+            share *= _CLASS_SHARE
+        message, heft = entry_message[begin:end].copy(), entry_heft[begin:end].copy()
+        to[:] = 0
+        for i in range(n):
+            to[class_of(border, n_borders, heft[i]) + 1] += 1
+        for c in range(n_borders + 1):
+            to[c + 1] += to[c]
+        for i in range(n):
+            c = class_of(border, n_borders, heft[i])
+            entry_message[begin + to[c]], entry_heft[begin + to[c]] = message[i], heft[i]
+            to[c] += 1
+
+
+@inline_kernel
+def class_of(border, n_borders, heft):
+    """How many of the borders, which rise, are not exceeded."""
+    n = n_borders
+    while n > 0 and heft > border[n_borders - n]:
+        n -= 1
+    return n
 
 
 @kernel
@@ -119,8 +211,9 @@ def write_records(window, first, order, record_start, record, as_number):
 
 
 @kernel
-def fill_blocks(entry_start, block_start, entry_message, place, heft, figures, box, block_heft):
-    """Write coordinates and hefts run by run, and the box and the largest heft of each block."""
+def fill_blocks(entry_start, block_start, entry_message, entry_heft, described, entry, figure, block):
+    """Write entries run by run, and the box and the largest heft of each block; `figure` is the memory of `entry`."""
+    place, share, record_start, signature = described
     for of in range(entry_start.size - 1):
         n_blocks = block_start[of + 1] - block_start[of]
         for run in range(max(1, n_blocks)):
@@ -128,26 +221,29 @@ def fill_blocks(entry_start, block_start, entry_message, place, heft, figures, b
             end = min(begin + BLOCK, np.int64(entry_start[of + 1]))
             n = end - begin
             for at in range(begin, end):
-                message, to = entry_message[at], 4 * begin + at - begin
+                message, to = entry_message[at], ENTRY * begin + at - begin
                 for axis in range(3):
-                    figures[to + axis * n] = place[axis, message]
-                figures[to + 3 * n] = heft[message]
+                    figure[to + (PLACE + axis) * n] = place[axis, message]
+                figure[to + HEFT * n] = entry_heft[at]
+                figure[to + ONCE * n], figure[to + MORE * n] = share[0, message], share[1, message]
+                entry[to + OFFSET * n] = record_start[message]
+                entry[to + SIGNATURE * n], entry[to + REPEATED * n] = signature[0, message], signature[1, message]
             if n_blocks > 0:
-                block = block_start[of] + run
+                to = block_start[of] + run
                 for axis in range(3):
-                    side = figures[4 * begin + axis * n : 4 * begin + axis * n + n]
-                    box[block, axis], box[block, axis + 3] = side.min(), side.max()
-                block_heft[block] = figures[4 * begin + 3 * n : 4 * end].max()
+                    side = figure[ENTRY * begin + (PLACE + axis) * n :][:n]
+                    block[to, LOW + axis], block[to, HIGH + axis] = side.min(), side.max()
+                block[to, LARGEST] = entry_heft[begin:end].max()
 
 
 @kernel
-def fill_groups(block_start, group_start, box, block_heft, group_box, group_heft):
+def fill_groups(block_start, group_start, block, group):
     """Write the box and the largest heft of each group."""
     for of in range(group_start.size - 1):
-        for group in range(group_start[of], group_start[of + 1]):
-            begin = block_start[of] + (group - group_start[of]) * GROUP
+        for to in range(group_start[of], group_start[of + 1]):
+            begin = block_start[of] + (to - group_start[of]) * GROUP
             end = min(begin + GROUP, block_start[of + 1])
             for axis in range(3):
-                group_box[group, axis] = box[begin:end, axis].min()
-                group_box[group, axis + 3] = box[begin:end, axis + 3].max()
-            group_heft[group] = block_heft[begin:end].max()
+                group[to, LOW + axis] = block[begin:end, LOW + axis].min()
+                group[to, HIGH + axis] = block[begin:end, HIGH + axis].max()
+            group[to, LARGEST] = block[begin:end, LARGEST].max()

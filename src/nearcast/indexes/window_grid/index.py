@@ -13,11 +13,15 @@ from nearcast.columns.window import MessageWindow
 from nearcast.indexes.ranked_base import Ground
 from nearcast.indexes.window_base import Best
 from nearcast.indexes.window_grid.build import make_piece
-from nearcast.indexes.window_grid.layout import BLOCK, GridArrays
-from nearcast.indexes.window_grid.match import WordArrays, find_best
-from nearcast.indexes.window_pieces import Piece, PiecedWindow
+from nearcast.indexes.window_grid.layout import ENTRY, RUN, GridArrays
+from nearcast.indexes.window_grid.match import LINE, find_best, words_for
+from nearcast.indexes.window_pieces import END, FIRST, Piece, PiecedWindow
+from nearcast.kernels.bound_queue import queue_for
 from nearcast.kernels.ranked_layouts import WindowArrays
 from nearcast.kernels.window_search import SearchLimits
+
+# Of a record so many lines are asked for ahead of their use.
+_MOST_LINES = 8
 
 
 class WindowGrid(PiecedWindow):
@@ -30,12 +34,9 @@ class WindowGrid(PiecedWindow):
         "coarse": {"coarse": np.int32},
         "lists": {"keyword": np.int32},
         "borders": {"entry_start": np.int32, "block_start": np.int32, "group_start": np.int32},
-        "entries": {"offset": np.int32, "signature": np.int32},
-        "figures": {"figures": np.float32},
-        "blocks": {"block_heft": np.float32},
-        "boxes": {"box": np.float32},
-        "groups": {"group_heft": np.float32},
-        "group_boxes": {"group_box": np.float32},
+        "entries": {"entry": np.int32},
+        "blocks": {"block": np.float32},
+        "groups": {"group": np.float32},
         "records": {"record": np.float64},
     }
     n_figures = 2
@@ -43,7 +44,7 @@ class WindowGrid(PiecedWindow):
     def __init__(self, ground: Ground) -> None:
         super().__init__(ground)
         # Room for everything there is; a search touches the beginning only.
-        self._bound, self._part = np.empty(0), np.empty(0, np.int64)
+        self._queue = queue_for(0)
 
     def piece_of(self, window: WindowArrays, first: int, last: int) -> Piece:
         assert self.frame is not None
@@ -62,23 +63,13 @@ class WindowGrid(PiecedWindow):
         n_words = int(subscribers.layout().n_words[numbers].max())
         search = self.search_arrays(subscribers, window, limits, found, n_words)
         arrays = {name: column.used for name, column in self.columns.items()}
-        grid = GridArrays(self.table, **arrays, as_number=arrays["record"].view(np.int64))
+        figure, as_number = arrays["entry"].view(np.float32), arrays["record"].view(np.int64)
+        grid = GridArrays(self.table, **arrays, figure=figure, as_number=as_number)
         # No entry, block or group is met twice, not even by equal words.
-        n_parts = len(grid.group_heft) + len(grid.block_heft) + len(grid.offset)
-        word, rank, n_entries, bit = np.empty((4, n_words), np.int64)
-        if n_parts > len(self._bound):
-            n_room = n_parts + n_parts // 8
-            self._bound, self._part = np.empty(n_room), np.empty(n_room, np.int64)
-        words = WordArrays(
-            word,
-            rank,
-            n_entries,
-            bit,
-            np.empty(n_words + 1),
-            np.empty(n_words),
-            np.empty((n_words, len(self.table)), np.int64),
-            self._bound,
-            self._part,
-            np.empty(BLOCK),
-        )
-        find_best(grid, self.frame, search, words, numbers, turns, n_wanted, found.start, found.n)
+        n_parts = len(grid.group) // RUN + len(grid.block) // RUN + len(grid.entry) // ENTRY
+        if n_parts > len(self._queue.part):
+            self._queue = queue_for(n_parts + n_parts // 8)
+        n_messages = int((self.table[:, END] - self.table[:, FIRST]).sum())
+        n_lines = min(_MOST_LINES, 2 + len(grid.record) // (LINE * max(1, n_messages)))
+        words = words_for(len(self.table), n_words, self._queue)
+        find_best(grid, self.frame, search, words, n_lines, numbers, turns, n_wanted, found.start, found.n)

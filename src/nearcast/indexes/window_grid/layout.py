@@ -13,11 +13,11 @@ BLOCK = GROUP = 32
 class GridArrays(NamedTuple):
     """Pieces one after the other; `table` says where each starts in every group of columns, and all starts count from there.
 
-    A list holds the messages of the piece with one keyword. `heft` is the most that the vector of a message has in one word,
-    counted in weights of that word: its largest count over its length. So a word of weight w adds at most w² · heft / length
-    of the subscription to the similarity. Entries of a list are in order of falling heft by classes, and in a class along a
-    curve that keeps neighbours together. A run is a block, or a list without blocks; a group is so many blocks that follow each
-    other in a list.
+    A list holds the messages of the piece with one keyword, each with its heft for those whose rarest word in common it is:
+    what words in common add to the similarity is at most their squared weights times that, over the length of the
+    subscription. Which words are rarer is told by the lengths of their lists. The entries of a long list are in order of
+    falling heft by classes, and in a class along a curve that keeps neighbours together. A run is a block, or a list without
+    blocks; a group is so many blocks that follow each other in a list.
     """
 
     table: np.ndarray  # int64[pieces, N_COLUMNS]
@@ -26,20 +26,23 @@ class GridArrays(NamedTuple):
     entry_start: np.ndarray  # int32[lists + 1 of each piece]
     block_start: np.ndarray  # int32[lists + 1 of each piece]
     group_start: np.ndarray  # int32[lists + 1 of each piece]
-    offset: np.ndarray  # int32[entries], where the record of the message starts, from the first of the piece
-    signature: np.ndarray  # int32[entries], bits of the words of the message
-    figures: np.ndarray  # float32[4 · entries], of each run all x, all y, all z (`kernels/near_bounds.py`), all hefts, up
-    block_heft: np.ndarray  # float32[blocks]
-    box: np.ndarray  # float32[6 · blocks], low and high corner of each
-    group_heft: np.ndarray  # float32[groups]
-    group_box: np.ndarray  # float32[6 · groups]
+    entry: np.ndarray  # int32[ENTRY · entries], run by run its columns, see below
+    figure: np.ndarray  # float32[ENTRY · entries], the same memory
+    block: np.ndarray  # float32[RUN · blocks], low and high corner, largest heft
+    group: np.ndarray  # float32[RUN · groups], the same
     record: np.ndarray  # float64[], all of a message in one place, see below
     as_number: np.ndarray  # int64[], the same memory
 
 
 # Columns of the table, after the sequence numbers.
-COARSE_START, LIST_START, BORDER_START, ENTRY_START, FIGURE_START, BLOCK_START, BOX_START = range(2, 9)
-GROUP_START, GROUP_BOX_START, RECORD_START, SHIFT, N_COARSE = range(9, 14)
+COARSE_START, LIST_START, BORDER_START, ENTRY_START, BLOCK_START, GROUP_START = range(2, 8)
+RECORD_START, SHIFT, N_COARSE = range(8, 11)
+# Columns of an entry: three coordinates (`kernels/near_bounds.py`); heft; how much a word counts that the message has once, and
+# how much more one that it repeats counts at most, all rounded up; where its record starts, from the first of the piece; bits
+# of its words, and of those that it repeats.
+PLACE, HEFT, ONCE, MORE, OFFSET, SIGNATURE, REPEATED, ENTRY = 0, 3, 4, 5, 6, 7, 8, 9
+# Of a block or group: a box, and the largest heft.
+LOW, HIGH, LARGEST, RUN = 0, 3, 6, 7
 # A record: sequence number, place, length, how many words, and each word with its count in one number, rising.
 X, Y, LENGTH, N_WORDS, WORDS = 1, 2, 3, 4, 5
 TIMES_BITS = 31

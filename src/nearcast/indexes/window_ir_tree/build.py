@@ -7,15 +7,15 @@ from numpy.typing import NDArray
 
 from nearcast.indexes.window_ir_tree.layout import FANOUT
 from nearcast.indexes.window_pieces import Piece
-from nearcast.kernels.near_bounds import ROUNDED_UP, Frame, curve_positions, describe_messages
+from nearcast.kernels.near_bounds import ROUNDED_UP, Frame, curve_positions, locate_messages
 from nearcast.kernels.ranked_layouts import WindowArrays
 
 
 def make_tree(window: WindowArrays, first: int, last: int, frame: Frame) -> Piece:
     """File the messages at places `first` … `last - 1`, at least one."""
     n = last - first
-    place, heft = np.empty((3, n), np.float32), np.empty(n, np.float32)
-    describe_messages(window, first, frame, place, heft)
+    place = np.empty((3, n), np.float32)
+    locate_messages(window, first, frame, place)
     order = np.argsort(curve_positions(place), kind="stable")
     begin, end = int(window.keyword_start[first]), int(window.keyword_start[last])
     position = np.empty(n, np.int64)

@@ -15,6 +15,7 @@ from nearcast.indexes.window_ir_tree.build import make_tree
 from nearcast.indexes.window_ir_tree.layout import TreeArrays
 from nearcast.indexes.window_ir_tree.match import find_best
 from nearcast.indexes.window_pieces import Piece, PiecedWindow
+from nearcast.kernels.bound_queue import queue_for
 from nearcast.kernels.ranked_layouts import WindowArrays
 from nearcast.kernels.window_search import SearchLimits
 
@@ -51,6 +52,4 @@ class WindowIRTree(PiecedWindow):
         n_words = int(subscribers.layout().n_words[numbers].max())
         search = self.search_arrays(subscribers, window, limits, found, n_words)
         tree = TreeArrays(self.table, **{name: column.used for name, column in self.columns.items()})
-        n_parts = len(tree.first_member)
-        scratch = (np.empty(n_parts), np.empty(n_parts, np.int64))
-        find_best(tree, self.frame, search, *scratch, numbers, turns, n_wanted, found.start, found.n)
+        find_best(tree, self.frame, search, queue_for(len(tree.first_member)), numbers, turns, n_wanted, found.start, found.n)

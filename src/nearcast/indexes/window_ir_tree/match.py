@@ -15,7 +15,7 @@ from nearcast.indexes.window_ir_tree.layout import (
 )
 from nearcast.indexes.window_pieces import END, FIRST
 from nearcast.kernels.best_heap import offer, put_in_order
-from nearcast.kernels.bound_heap import pop_bound, push_bound
+from nearcast.kernels.bound_queue import NOTHING, clear_queue, pop_bound, push_bound
 from nearcast.kernels.compile import inline_kernel, kernel, lent
 from nearcast.kernels.near_bounds import Frame, coordinates, nearest_possible
 from nearcast.kernels.ranked_layouts import BASE
@@ -35,37 +35,39 @@ _NO_WORD = -1.0
 
 
 @kernel
-def find_best(tree: TreeArrays, frame: Frame, search: SearchArrays, bound, part, asked, turns, n_wanted, start, n_found):
-    """Write the best messages of each subscription asked for, best first, from `start[i]` on; `bound`, `part`: scratch."""
-    tree, search = lent(tree), lent(search)
+def find_best(tree: TreeArrays, frame: Frame, search: SearchArrays, queue, asked, turns, n_wanted, start, n_found):
+    """Write the best messages of each subscription asked for, best first, from `start[i]` on; `queue` is scratch."""
+    tree, search, queue = lent(tree), lent(search), lent(queue)
     for turn in range(turns.size):
         i = turns[turn]
         s, first, wanted = asked[i], start[i], n_wanted[i]
-        n = search_tail(search, s, first, wanted)
-        n = search_trees(tree, frame, search, bound, part, s, first, n, wanted)
+        n = search_trees(tree, frame, search, queue, s, first, wanted)
+        n = search_tail(search, s, turn + 1, first, n, wanted)
         n_found[i] = n
         put_in_order(search.window.time, search.window.head[BASE], search.number, search.score, first, n)
 
 
 @inline_kernel
-def search_trees(tree, frame, search, bound, part, s, first, n, wanted):
+def search_trees(tree, frame, search, queue, s, first, wanted):
     """Open nodes until none can hold a message that is good enough; returns how many of the best there are."""
     table, first_member, end_member, offset = tree.table, tree.first_member, tree.end_member, tree.offset
     window, limits, n_pieces = search.window, search.limits, tree.table.shape[0]
     base, is_alive, counters = window.head[BASE], window.is_alive, search.counters
     own_place = coordinates(frame, search.subscribers.x[s], search.subscribers.y[s])
-    least = least_useful(search, first, n, wanted)
-    n_parts = 0
+    n, least = 0, least_useful(search, first, 0, wanted)
+    clear_queue(queue)
     for piece in range(n_pieces):
         # Nothing of the piece may be asked for.
         if table[piece, END] > limits.first and table[piece, FIRST] < limits.end:
             root = table[piece, N_NODES] - 1
             reached = most_in(tree, frame, search.subscribers, s, own_place, piece, root)
             if reached >= least:
-                n_parts = push_bound(bound, part, n_parts, reached, root * n_pieces + piece)
-    while n_parts > 0 and bound[0] >= least:
-        node, piece = part[0] // n_pieces, part[0] % n_pieces
-        n_parts = pop_bound(bound, part, n_parts)
+                push_bound(queue, reached, root * n_pieces + piece)
+    while True:
+        place = pop_bound(queue, least)
+        if place == NOTHING:
+            return n
+        node, piece = queue.part[place] // n_pieces, queue.part[place] % n_pieces
         counters[N_PARTS] += 1
         at = table[piece, NODE_START] + node
         counters[N_ENTRIES] += end_member[at] - first_member[at]
@@ -73,7 +75,7 @@ def search_trees(tree, frame, search, bound, part, s, first, n, wanted):
             if node >= table[piece, N_LEAVES]:
                 reached = most_in(tree, frame, search.subscribers, s, own_place, piece, member)
                 if reached >= least:
-                    n_parts = push_bound(bound, part, n_parts, reached, np.int64(member) * n_pieces + piece)
+                    push_bound(queue, reached, np.int64(member) * n_pieces + piece)
                 continue
             number = table[piece, FIRST] + offset[table[piece, MESSAGE_START] + member]
             # What is over may have lost its place.
@@ -84,7 +86,6 @@ def search_trees(tree, frame, search, bound, part, s, first, n, wanted):
             if score != NOT_HERE and score >= limits.least_score:
                 n = offer(window.time, base, search.number, search.score, first, n, wanted, number, score)
                 least = least_useful(search, first, n, wanted)
-    return n
 
 
 @inline_kernel
