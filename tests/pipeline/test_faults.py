@@ -70,7 +70,9 @@ class Stream:
         while self.n_batches() < n_batches:
             assert self.process is not None
             if self.process.poll() is not None or time.monotonic() - began > PATIENCE_S:
-                raise AssertionError((self.folder / "log").read_text()[-5000:])
+                state = "runs" if self.process.poll() is None else f"ended with {self.process.returncode}"
+                told = f"{self.n_batches()} of {n_batches} batches after {time.monotonic() - began:.0f} s, the stream {state}"
+                raise AssertionError(f"{told}\n{(self.folder / 'log').read_text()[-5000:]}")
             time.sleep(0.05)
 
     def kill_driver(self) -> None:
@@ -130,29 +132,31 @@ def test_kills_at_random_moments_lose_and_repeat_nothing(tmp_path: Path) -> None
             aside.rename(tmp_path / "raw" / f"{number:04d}.parquet")
 
     stream = Stream(tmp_path, settings)
-    stream.start()
-    for kill in range(N_KILLS):
-        first = kill * N_FILES // N_KILLS
-        add_files(first, (kill + 1) * N_FILES // N_KILLS)
-        stream.wait_for(first + 2)
-        changed = make_subscriptions(40, kill + 50, first_id=100 + kill)
-        answers[_publish(changed, settings).number] = matcher_of([*tables, changed])
-        tables.append(changed)
-        if kill % 5 == 4:
-            # Another plan, as a rebalance makes one, while the stream runs.
-            told = replace(settings, mechanism=MECHANISMS[kill % 6], shards=2 + kill % 4)
-            whole = latest(tables)
-            answers[publish_here(told, plan_for(whole, history, told), whole).number] = matcher_of(tables)
-        time.sleep(draw.random())
-        if kill % 2 == 0:
-            stream.kill_executor()
-        else:
-            stream.kill_driver()
-            if kill % 4 == 1:
-                shutil.rmtree(settings.shared_dir, ignore_errors=True)
-            stream.start()
-    stream.wait_for(N_FILES)
-    stream.kill_driver()
+    try:
+        stream.start()
+        for kill in range(N_KILLS):
+            first = kill * N_FILES // N_KILLS
+            add_files(first, (kill + 1) * N_FILES // N_KILLS)
+            stream.wait_for(first + 2)
+            changed = make_subscriptions(40, kill + 50, first_id=100 + kill)
+            answers[_publish(changed, settings).number] = matcher_of([*tables, changed])
+            tables.append(changed)
+            if kill % 5 == 4:
+                # Another plan, as a rebalance makes one, while the stream runs.
+                told = replace(settings, mechanism=MECHANISMS[kill % 6], shards=2 + kill % 4)
+                whole = latest(tables)
+                answers[publish_here(told, plan_for(whole, history, told), whole).number] = matcher_of(tables)
+            time.sleep(draw.random())
+            if kill % 2 == 0:
+                stream.kill_executor()
+            else:
+                stream.kill_driver()
+                if kill % 4 == 1:
+                    shutil.rmtree(settings.shared_dir, ignore_errors=True)
+                stream.start()
+        stream.wait_for(N_FILES)
+    finally:
+        stream.kill_driver()
     batches = read_batches(settings)
     assert [batch.batch for batch in batches] == list(range(N_FILES))
     files = []
