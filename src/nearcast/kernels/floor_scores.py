@@ -8,8 +8,8 @@ from nearcast.kernels.ranked_layouts import BASE, MESSAGE_RECORD, RECORD
 from nearcast.kernels.simd import prefetch
 from nearcast.kernels.window_search import score_at
 
-# Changes that are asked for ahead of their use, and values in a line of memory.
-_AHEAD, _PER_LINE = 6, 8
+# Changes that are asked for ahead of their use.
+_AHEAD = 6
 
 
 @kernel

@@ -10,7 +10,7 @@ import numpy as np
 class WordArrays(NamedTuple):
     """What is known of keywords: `row[w]` has N_COLUMNS numbers, see below; `edge` are the borders of the classes of weight.
 
-    A message with largest count over length r is in class c of a keyword if c of its borders are at most r. Keywords are in
+    A message whose heft for a keyword is r is in class c of it if c of its borders are at most r. Keywords are in
     order by how many messages have them, then by number: the rarer first.
     """
 
