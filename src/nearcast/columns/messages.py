@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from nearcast.kernels import keyword_sets
 from nearcast.kernels.layouts import MessageArrays
-from nearcast.kernels.window import count_members
 
 
 @dataclass(slots=True)
@@ -31,19 +30,15 @@ class MessageBatch:
 
 def keyword_sets_of(list_start: NDArray[np.int64], ids: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Lists of keyword ids as sorted sets without the unknown (negative) ones: offsets and members."""
-    set_start = np.empty(len(list_start), np.int64)
-    members = np.empty(len(ids), np.int32)
-    n = keyword_sets.gather_sets(list_start, ids, set_start, members)
+    set_start, members = np.empty(len(list_start), np.int64), np.empty(len(ids), np.int32)
+    n = keyword_sets.gather_sets(list_start, ids, set_start, members, np.empty(0, np.int32))
     return set_start, members[:n]
 
 
-def counts_of(
-    list_start: NDArray[np.int64], ids: NDArray[np.int32], set_start: NDArray[np.int64], members: NDArray[np.int32]
-) -> NDArray[np.int32]:
-    """How often each member of the sets is in the list behind it."""
-    if len(members) == len(ids):
-        # As many members as words: none is there twice.
-        return np.ones(len(members), np.int32)
-    count = np.empty(len(members), np.int32)
-    count_members(list_start, ids, set_start, members, count)
-    return count
+def counted_sets_of(
+    list_start: NDArray[np.int64], ids: NDArray[np.int32]
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
+    """As `keyword_sets_of`, and how often each member is in its list."""
+    set_start, members, count = np.empty(len(list_start), np.int64), np.empty(len(ids), np.int32), np.empty(len(ids), np.int32)
+    n = keyword_sets.gather_sets(list_start, ids, set_start, members, count)
+    return set_start, members[:n], count[:n]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from nearcast import settings
 from nearcast.columns.arrow import list_offsets
 from nearcast.columns.clauses import take_lists
-from nearcast.columns.messages import MessageBatch, counts_of, keyword_sets_of
+from nearcast.columns.messages import MessageBatch, counted_sets_of, keyword_sets_of
 from nearcast.columns.schemas import (
     BOX,
     MESSAGE_COLUMNS,
@@ -155,8 +155,11 @@ def _assembled(
 ) -> tuple[MessageBatch, list[tuple[int, str]]]:
     """Drop the rejected rows and make sorted sets of the keyword lists."""
     rows = np.flatnonzero(rejections.is_usable())
-    set_start, members = keyword_sets_of(list_start, ids)
-    count = counts_of(list_start, ids, set_start, members) if counted else None
+    count: NDArray[np.int32] | None = None
+    if counted:
+        set_start, members, count = counted_sets_of(list_start, ids)
+    else:
+        set_start, members = keyword_sets_of(list_start, ids)
     if len(rows) < len(list_start) - 1:
         count = None if count is None else take_lists(set_start, count, rows)[1]
         set_start, members = take_lists(set_start, members, rows)

@@ -5,80 +5,39 @@ from __future__ import annotations
 import numpy as np
 
 from nearcast.kernels.compile import inline_kernel, kernel
-
-_INSERTION_LIMIT = 24
-
-
-@inline_kernel
-def sort_few(values, start, stop):
-    """Sort a short run in place."""
-    for i in range(start + 1, stop):
-        value = values[i]
-        j = i - 1
-        while j >= start and values[j] > value:
-            values[j + 1] = values[j]
-            j -= 1
-        values[j + 1] = value
+from nearcast.kernels.sorting import sort_into
 
 
 @kernel
-def sort_many(values, start, stop):
-    """Sort a long run in place (heap sort: no memory, no bad case)."""
-    n = stop - start
-    for root in range(n // 2 - 1, -1, -1):
-        sift_down(values, start, root, n)
-    for last in range(n - 1, 0, -1):
-        values[start], values[start + last] = values[start + last], values[start]
-        sift_down(values, start, 0, last)
+def gather_sets(list_start, ids, set_start, sets, count):
+    """Turn each list of ids into a sorted set without its negative ids, and count how often each member is in its list.
 
-
-@kernel
-def sift_down(values, start, root, n):
-    while True:
-        child = 2 * root + 1
-        if child >= n:
-            return
-        if child + 1 < n and values[start + child] < values[start + child + 1]:
-            child += 1
-        if values[start + root] >= values[start + child]:
-            return
-        values[start + root], values[start + child] = values[start + child], values[start + root]
-        root = child
-
-
-@inline_kernel
-def sort_run(values, start, stop):
-    """Sort a run in place, short or long."""
-    if stop - start <= _INSERTION_LIMIT:
-        sort_few(values, start, stop)
-    else:
-        sort_many(values, start, stop)
-
-
-@kernel
-def gather_sets(list_start, ids, set_start, sets):
-    """Turn each list of ids into a sorted set without its negative ids; `sets` holds as many as `ids`.
-
-    `list_start` counts from its own first entry, so that slices of a larger column work.
+    `sets` holds as many as `ids`, and so does `count`, or nothing if nobody asks. `list_start` counts from its own first entry,
+    so that slices of a larger column work.
     """
     n_lists = list_start.size - 1
+    base, longest = list_start[0], 0
+    for i in range(n_lists):
+        longest = max(longest, list_start[i + 1] - list_start[i])
+    known = np.empty(longest, np.int32)
     n_out = 0
-    base = list_start[0]
     set_start[0] = 0
     for i in range(n_lists):
-        begin = n_out
+        n = 0
         for at in range(list_start[i] - base, list_start[i + 1] - base):
-            if ids[at] >= 0:
-                sets[n_out] = ids[at]
-                n_out += 1
-        sort_run(sets, begin, n_out)
-        kept = begin
-        for at in range(begin, n_out):
-            if at == begin or sets[at] != sets[at - 1]:
-                # `kept` never passes `at`, and sets[at - 1] is compared before it could be overwritten by a later value.
-                sets[kept] = sets[at]
-                kept += 1
-        n_out = kept
+            known[n] = ids[at]
+            n += ids[at] >= 0
+        sort_into(known, 0, n, sets, n_out)
+        before, kept = -1, n_out - 1
+        for at in range(n_out, n_out + n):
+            member = sets[at]
+            # What is written never passes what is read.
+            kept += member != before
+            sets[kept] = member
+            if count.size:
+                count[kept] = 1 if member != before else count[kept] + 1
+            before = member
+        n_out = kept + 1
         set_start[i + 1] = n_out
     return n_out
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from nearcast.kernels.compile import inline_kernel, kernel
 from nearcast.kernels.distances import haversine_m
-from nearcast.kernels.keyword_sets import sort_run
+from nearcast.kernels.sorting import sort_into, sort_run
 
 
 @kernel
@@ -16,6 +18,17 @@ def steady_sum(values, n):
     total = 0.0
     for i in range(n):
         total += values[i]
+    return total
+
+
+@kernel
+def sum_in_order(values, n, ordered):
+    """As `steady_sum`, of values that are not below 0 and stay where they are; `ordered` is scratch."""
+    # As their bits, such numbers have the same order.
+    sort_into(values.view(np.int64), 0, n, ordered.view(np.int64), 0)
+    total = 0.0
+    for i in range(n):
+        total += ordered[i]
     return total
 
 

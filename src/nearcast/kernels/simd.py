@@ -156,11 +156,12 @@ def first_lanes(builder, flags, n):
 
 
 def loaded_lanes(builder, values, at, is_there):
-    """Sixteen ints from a place on, of which only those with a flag are read; 0 for the others."""
-    kind = ir.FunctionType(INTS, [cgutils.voidptr_t, _I32, _FLAGS, INTS])
-    masked = cgutils.get_or_insert_function(builder.module, kind, "llvm.masked.load.v16i32.p0")
+    """Sixteen ints from a place on, of 32 or 64 bits; only those with a flag are read, the others are 0."""
+    lanes = ir.VectorType(values.type.pointee, LANES)
+    kind = ir.FunctionType(lanes, [cgutils.voidptr_t, _I32, _FLAGS, lanes])
+    masked = cgutils.get_or_insert_function(builder.module, kind, f"llvm.masked.load.v16i{lanes.element.width}.p0")
     pointer = builder.bitcast(builder.gep(values, [at]), cgutils.voidptr_t)
-    return builder.call(masked, [pointer, ir.Constant(_I32, 4), is_there, constant(0)])
+    return builder.call(masked, [pointer, ir.Constant(_I32, 4), is_there, ir.Constant(lanes, [0] * LANES)])
 
 
 def declare(result, *arguments):
@@ -291,6 +292,15 @@ def _fast_equal_lanes(builder, values, at, n, wanted):
     return bits_of(builder, builder.and_(is_there, builder.icmp_signed("==", found, splat(builder, wanted, INTS))))
 
 
+@declare(types.int64, None, types.int64, types.int64, types.int64)
+def _fast_count_below(builder, values, at, n, border):
+    is_there = first_lanes(builder, ir.Constant(_FLAGS, [1] * LANES), n)
+    found = loaded_lanes(builder, values, at, is_there)
+    own = border if found.type.element == _I64 else builder.trunc(border, found.type.element)
+    is_below = builder.icmp_signed("<", found, splat(builder, own, found.type))
+    return builder.ctpop(bits_of(builder, builder.and_(is_there, is_below)))
+
+
 @declare(types.int64, None, types.int64, types.int64, None, types.int64)
 def _fast_append_lanes(builder, source, at, lanes, target, to):
     flags = builder.bitcast(builder.trunc(lanes, _I16), _FLAGS)
@@ -413,6 +423,7 @@ _SIXTEEN = {
     "avx2": (_fast_copy_lanes, _fast_box_lanes, _signature_lanes(_look_up_256), _fast_equal_lanes, plain.append_lanes),
     "plain": (plain.copy_lanes, plain.box_lanes, plain.signature_lanes, plain.equal_lanes, plain.append_lanes),
 }
+_COUNT_BELOW = {"avx512": _fast_count_below, "avx2": _fast_count_below, "plain": plain.count_below}
 
 if numba_config.DISABLE_JIT:
     load8, multiply, add, shift_right, prefetch, lowest_lane = (
@@ -427,6 +438,7 @@ if numba_config.DISABLE_JIT:
     copy_lanes, box_lanes, signature_lanes, equal_lanes, append_lanes = _SIXTEEN["plain"]
     four_boxes, four_signatures, append_four = _FOURS["plain"]
     eight_points, append_eight = _EIGHTS["plain"]
+    count_below = plain.count_below
 else:
     load8, multiply, add, shift_right, prefetch = _fast_load8, _fast_multiply, _fast_add, _fast_shift_right, _fast_prefetch
     lowest_lane, move_within = _fast_lowest_lane, _fast_move_within
@@ -439,3 +451,4 @@ else:
     eight_points, append_eight = (
         register_jitable(operation) if operation.__module__ == plain.__name__ else operation for operation in _EIGHTS[LEVEL]
     )
+    count_below = register_jitable(_COUNT_BELOW[LEVEL]) if LEVEL == "plain" else _COUNT_BELOW[LEVEL]

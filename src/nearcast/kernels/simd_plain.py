@@ -94,6 +94,14 @@ def equal_lanes(values: Any, at: int, n: int, wanted: int) -> int:
     return lanes
 
 
+def count_below(values: Any, at: int, n: int, border: int) -> int:
+    """How many of `n` int32 or int64 are below a border. Nothing behind them is read."""
+    count = 0
+    for i in range(n):
+        count += values[at + i] < border
+    return count
+
+
 def append_lanes(source: Any, at: int, lanes: int, target: Any, to: int) -> int:
     """Append the elements of the lanes that are set; returns the new end. The vector form writes up to sixteen."""
     lane = 0

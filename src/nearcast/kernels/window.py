@@ -8,27 +8,7 @@ import numpy as np
 
 from nearcast.kernels.compile import inline_kernel, kernel
 from nearcast.kernels.ranked_layouts import BASE
-from nearcast.kernels.relevance import steady_sum
-
-
-@kernel
-def count_members(list_start, ids, set_start, members, count):
-    """How often each member of a set is in the list behind it; sets are sorted, as `gather_sets` makes them."""
-    base = list_start[0]
-    for i in range(list_start.size - 1):
-        begin, end = set_start[i], set_start[i + 1]
-        for at in range(begin, end):
-            count[at] = 0
-        for at in range(list_start[i] - base, list_start[i + 1] - base):
-            if ids[at] >= 0:
-                low, high = begin, end
-                while low < high:
-                    middle = (low + high) // 2
-                    if members[middle] < ids[at]:
-                        low = middle + 1
-                    else:
-                        high = middle
-                count[low] += 1
+from nearcast.kernels.relevance import sum_in_order
 
 
 @kernel
@@ -39,7 +19,7 @@ def weigh_messages(window, first, last, weights):
     most = 0
     for place in range(first, last):
         most = max(most, keyword_start[place + 1] - keyword_start[place])
-    squares = np.empty(most, np.float64)
+    squares, ordered = np.empty(most, np.float64), np.empty(most, np.float64)
     for place in range(first, last):
         begin, end = keyword_start[place], keyword_start[place + 1]
         for at in range(begin, end):
@@ -47,7 +27,7 @@ def weigh_messages(window, first, last, weights):
             value[at] = n_times[at] * (weight * weight)
             part = n_times[at] * weight
             squares[at - begin] = part * part
-        length[place] = math.sqrt(steady_sum(squares, end - begin))
+        length[place] = math.sqrt(sum_in_order(squares, end - begin, ordered))
 
 
 @inline_kernel

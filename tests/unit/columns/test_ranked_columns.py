@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from nearcast.columns.messages import counts_of, keyword_sets_of
+from nearcast.columns.messages import counted_sets_of
 from nearcast.columns.subscribers import SubscriberBatch, Subscribers
 from nearcast.columns.window import ArrivingMessages, MessageWindow
 from nearcast.kernels.ranked_layouts import LENGTH, N_WORDS, WEIGHT, WORDS, X, Y
@@ -130,11 +130,8 @@ def test_ids_of_messages_that_are_gone_are_forgotten_by_and_by(seed: int, monkey
 
 def test_words_are_counted() -> None:
     start, ids = np.array([5, 9, 9, 11], np.int64), np.array([3, 1, -1, 3, 2, 2], np.int32)
-    set_start, members = keyword_sets_of(start, ids)
-    assert members.tolist() == [1, 3, 2]
-    assert counts_of(start, ids, set_start, members).tolist() == [1, 2, 2]
-    start, ids = np.array([5, 7, 8], np.int64), np.array([3, 1, 3], np.int32)
-    assert counts_of(start, ids, *keyword_sets_of(start, ids)).tolist() == [1, 1, 1]
+    set_start, members, count = counted_sets_of(start, ids)
+    assert (set_start.tolist(), members.tolist(), count.tolist()) == ([0, 2, 2, 3], [1, 3, 2], [1, 2, 2])
 
 
 @pytest.mark.parametrize("n", [0, 3, 60])

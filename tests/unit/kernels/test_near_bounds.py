@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nearcast.columns.messages import counts_of, keyword_sets_of
+from nearcast.columns.messages import counted_sets_of
 from nearcast.columns.window import ArrivingMessages, MessageWindow
 from nearcast.kernels.near_bounds import N_FIGURES, coordinates, frame_of, gather_repeated, heft_with, nearest_possible
 from nearcast.kernels.ranked_layouts import WindowArrays
@@ -50,8 +50,7 @@ def _window(messages: list[list[int]], weights: np.ndarray) -> WindowArrays:
     """Messages of keywords by number, with repeats."""
     start = np.concatenate([[0], np.cumsum([len(words) for words in messages])]).astype(np.int64)
     ids = np.array([word for words in messages for word in words], np.int32)
-    set_start, members = keyword_sets_of(start, ids)
-    n_times, n = counts_of(start, ids, set_start, members), len(messages)
+    (set_start, members, n_times), n = counted_sets_of(start, ids), len(messages)
     window, nothing = MessageWindow(), np.zeros(n)
     window.append(ArrivingMessages(pa.array(range(n)), nothing, nothing, nothing, set_start, members, n_times), weights)
     return window.layout()

@@ -1,4 +1,4 @@
-"""Sums of values from the smallest up, without sorting them."""
+"""Sums of values from the smallest up, whatever their order."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import permutations
 import numpy as np
 
 from nearcast.kernels.compile import kernel
-from nearcast.kernels.relevance import steady_sum, sum_of_five
+from nearcast.kernels.relevance import steady_sum, sum_in_order, sum_of_five
 
 
 @kernel
@@ -30,3 +30,11 @@ def test_values_that_are_not_there_are_zero() -> None:
             there = draw.random(n) * 10.0 ** draw.integers(-9, 9, n)
             padded = draw.permutation(np.concatenate([there, np.zeros(5 - n)]))
             assert summed(padded) == steady_sum(there.copy(), n)
+
+
+def test_many_values_are_summed_in_their_order() -> None:
+    draw = np.random.default_rng(4)
+    for n in (0, 1, 2, 15, 16, 17, 40, 128, 129, 300):
+        # Some of them equal, some 0.
+        values = np.round(draw.random(n), 2) * 10.0 ** draw.integers(-9, 9, n)
+        assert sum_in_order(values, n, np.empty(n)) == steady_sum(values.copy(), n)

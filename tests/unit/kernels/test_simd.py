@@ -48,6 +48,11 @@ def _equal_lanes(values, at, n, wanted):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def _count_below(values, at, n, border):  # type: ignore[no-untyped-def]
+    return simd.count_below(values, at, n, border)
+
+
+@kernel
 def _lowest_lane(lanes):  # type: ignore[no-untyped-def]
     return simd.lowest_lane(lanes)
 
@@ -134,6 +139,9 @@ def check_lanes(n_trials: int) -> None:
         # The last values of an array: nothing behind them may be read.
         values = rng.integers(0, 4, n + 2).astype(np.int32)
         assert _equal_lanes(values, 2, n, np.int32(3)) == simd_plain.equal_lanes(values, 2, n, 3)
+        for kind in (np.int32, np.int64):
+            numbers = (values - 1).astype(kind)
+            assert _count_below(numbers, 2, n, 1) == simd_plain.count_below(numbers, 2, n, 1)
         lanes = int(rng.integers(0, 1 << simd.LANES))
         given, twin = np.zeros(40, np.int32), np.zeros(40, np.int32)
         end = simd_plain.append_lanes(signature, 3, lanes, twin, 2)

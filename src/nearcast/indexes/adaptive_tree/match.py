@@ -30,9 +30,10 @@ from nearcast.indexes.adaptive_tree.layout import (
 from nearcast.indexes.cells.build import keyword_bit
 from nearcast.kernels.boxes import meets
 from nearcast.kernels.compile import inline_kernel, kernel, lent
-from nearcast.kernels.keyword_sets import has_all, mark_keywords, sort_run
+from nearcast.kernels.keyword_sets import has_all, mark_keywords
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.kernels.simd import prefetch
+from nearcast.kernels.sorting import sort_run
 
 OUTPUT_FULL = -1
 _AHEAD = 4  # nodes of the queue whose blocks are asked for

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nearcast.indexes.impact_grid.layout import MOST_EDGES, N_LEVELS, N_PARTS
-from nearcast.indexes.impact_grid.match import LACKS_ROOM, find_lists, scan_lists
+from nearcast.indexes.impact_grid.match import LACKS_ROOM, N_KNOWN, find_lists, scan_lists
 from nearcast.indexes.impact_grid.verify import empty_table, score_near
 from nearcast.kernels.compile import kernel, lent
 from nearcast.kernels.near_bounds import N_FIGURES as REPEATED_FIGURES
@@ -34,7 +34,7 @@ class FindScratch(NamedTuple):
     item_start: np.ndarray  # int64[_MOST_AT_ONCE + 1]
     near_start: np.ndarray  # int64[_MOST_AT_ONCE + 1]
     figures: np.ndarray  # float32[words of a message · N_FIGURES]
-    known: np.ndarray  # int64[words of a message · 2]
+    known: np.ndarray  # int64[words of a message · N_KNOWN], see `describe`
     table: tuple[np.ndarray, np.ndarray]  # see `score_near`
     common: np.ndarray  # float64[words of a message]
     repeated: np.ndarray  # float64[words of a message · its figures], see `gather_repeated`
@@ -44,14 +44,14 @@ def scratch_for(n_words: int) -> FindScratch:
     """For messages of up to so many words."""
     item, owner = np.empty((2, max(n_words, _LEAST_WORDS) * _LISTS_OF_WORD), np.int64)
     item_start, near_start = np.empty((2, _MOST_AT_ONCE + 1), np.int64)
-    figures, known = np.zeros(n_words * N_FIGURES, np.float32), np.zeros(2 * n_words, np.int64)
+    figures, known = np.zeros(n_words * N_FIGURES, np.float32), np.zeros(N_KNOWN * n_words, np.int64)
     common, repeated = np.empty(max(1, n_words)), np.empty(REPEATED_FIGURES * n_words)
     return FindScratch(item, owner, item_start, near_start, figures, known, empty_table(n_words), common, repeated)
 
 
 def words_of(scratch: FindScratch) -> int:
     """How many words a message may have."""
-    return len(scratch.known) // 2
+    return len(scratch.known) // N_KNOWN
 
 
 @kernel

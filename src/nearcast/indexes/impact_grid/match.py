@@ -18,7 +18,6 @@ from nearcast.indexes.impact_grid.layout import (
 from nearcast.indexes.impact_grid.packing import columns_before
 from nearcast.indexes.impact_grid.words import LAST_SLOT, first_edge, n_edges, shared_slot, slot_in
 from nearcast.kernels.compile import inline_kernel, kernel, lent
-from nearcast.kernels.keyword_sets import sort_run
 from nearcast.kernels.near_bounds import coordinates, gather_repeated, heft_with
 from nearcast.kernels.ranked_layouts import RECORD
 from nearcast.kernels.simd import append_lanes, move_within, prefetch
@@ -38,6 +37,7 @@ from nearcast.kernels.simd_near_plain import (
     Z,
 )
 from nearcast.kernels.simd_plain import LANES
+from nearcast.kernels.sorting import sort_into
 
 LACKS_ROOM = -1
 # Of a list so many lines are asked for ahead of their use, and so many lists.
@@ -48,6 +48,8 @@ _ROUNDED_DOWN = 1.0 - 2e-5
 # What a word is worth as another one, by what it is worth as the own one.
 _OTHER = MOST_OWN / MOST_SHARE
 _HALF, _LOWER_HALF = 32, (1 << 32) - 1
+# Numbers that `describe` notes of each word.
+N_KNOWN = 3
 
 
 @kernel
@@ -223,7 +225,7 @@ def scan_one(entry, at, n_simple, n_more, figures, of, is_lonlat, near, n):
 
 @inline_kernel
 def describe(words, grid, frame, window, place, figures, known):
-    """Write the figures of a message, once for each of its words; `known` is scratch for their order and their slots."""
+    """Write the figures of a message, once for each of its words; `known` is scratch: frequencies, slots, and their order."""
     row, keyword, value, n_times = words.row, window.keyword, window.value, window.n_times
     n_known = row.size // N_COLUMNS
     begin, length = window.keyword_start[place], window.length[place]
@@ -241,11 +243,11 @@ def describe(words, grid, frame, window, place, figures, known):
             frequency, slot = int(row[own * N_COLUMNS + FREQUENCY]), slot_in(int(row[own * N_COLUMNS + EDGES]))
         # Words come by number: of equal frequency the lower one is the rarer.
         known[i], known[n_words + i] = frequency << _HALF | i, slot
-    sort_run(known, 0, n_words)
+    sort_into(known, 0, n_words, known, 2 * n_words)
     before = -1
     for rank in range(n_words - 1, -1, -1):
         # What the more frequent words are worth: those of the next more frequent one, and that one itself.
-        i = known[rank] & _LOWER_HALF
+        i = known[2 * n_words + rank] & _LOWER_HALF
         of = i * N_FIGURES + TABLE
         if before < 0:
             for slot in range(N_SLOTS):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from nearcast.indexes.region_trie.layout import BY_CHILDREN, BY_COST, NO_RANK
 from nearcast.kernels.boxes import meets
 from nearcast.kernels.compile import inline_kernel, kernel
-from nearcast.kernels.keyword_sets import sort_few
 from nearcast.kernels.layouts import CANDIDATES, NODES
+from nearcast.kernels.sorting import sort_few
 
 RADIX = 256
 _FEW = 24

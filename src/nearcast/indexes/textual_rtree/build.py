@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nearcast.kernels.compile import kernel
-from nearcast.kernels.keyword_sets import sift_down
+from nearcast.kernels.sorting import sift_down
 
 
 @kernel

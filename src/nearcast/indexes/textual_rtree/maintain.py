@@ -6,9 +6,9 @@ import numpy as np
 
 from nearcast.kernels.compile import inline_kernel, kernel
 from nearcast.kernels.keyword_lists import NO_KEYWORD, lower_bound
-from nearcast.kernels.keyword_sets import sort_many
 from nearcast.kernels.pool import FIRST_ROOM, append_item
 from nearcast.kernels.rtree import N_NODES, NO_NODE, PLACES, ROOT, find_leaf, is_full, put_in_leaf, split_full
+from nearcast.kernels.sorting import sort_many
 
 
 @inline_kernel

@@ -10,7 +10,7 @@ import numpy as np
 from nearcast.indexes.adaptive_tree.layout import BEFORE_ALL, MOST_KEYS
 from nearcast.kernels.compile import inline_kernel, kernel
 from nearcast.kernels.cuts import best_bounds, even_bounds, improve_bounds
-from nearcast.kernels.keyword_sets import sort_few, sort_many
+from nearcast.kernels.sorting import sort_few, sort_many
 
 _FEW = 24
 # Walking along the whole line of ranks is as dear as sorting this part of it.

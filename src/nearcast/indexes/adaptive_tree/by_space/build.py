@@ -13,7 +13,7 @@ from nearcast.indexes.adaptive_tree.layout import MOST_EDGES, SAMPLE
 from nearcast.kernels.compile import inline_kernel, kernel
 from nearcast.kernels.cuts import even_bounds, improve_bounds
 from nearcast.kernels.density import mass_below
-from nearcast.kernels.keyword_sets import sort_run
+from nearcast.kernels.sorting import sort_run
 
 
 @inline_kernel

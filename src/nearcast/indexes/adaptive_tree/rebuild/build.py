@@ -35,7 +35,7 @@ from nearcast.indexes.adaptive_tree.layout import (
 )
 from nearcast.kernels.chunks import chunk_room, give_back
 from nearcast.kernels.compile import inline_kernel, kernel, lent
-from nearcast.kernels.keyword_sets import sort_run
+from nearcast.kernels.sorting import sort_run
 
 LEAST_SHARE = 0.001  # of all clauses: smaller nodes do not drift. Paper: §5.1.2
 _CHECKS = 128  # divergence is reckoned so often while a node changes as a whole

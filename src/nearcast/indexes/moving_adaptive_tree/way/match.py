@@ -24,7 +24,7 @@ from nearcast.indexes.adaptive_tree.layout import (
 )
 from nearcast.indexes.adaptive_tree.nodes.build import narrow_region
 from nearcast.kernels.compile import inline_kernel
-from nearcast.kernels.keyword_sets import sort_few, sort_many
+from nearcast.kernels.sorting import sort_few, sort_many
 
 _FEW = 24
 

@@ -1,0 +1,80 @@
+"""Put runs of numbers in order, in place or into another array."""
+
+from __future__ import annotations
+
+from nearcast.kernels.compile import inline_kernel, kernel
+from nearcast.kernels.simd import LANES, count_below
+
+_INSERTION_LIMIT = 24
+# With more numbers than this, comparing each with every other takes longer than sorting them.
+_MOST_COUNTED = 128
+_FREE = -1
+
+
+@inline_kernel
+def sort_few(values, start, stop):
+    """Sort a short run in place."""
+    for i in range(start + 1, stop):
+        value = values[i]
+        j = i - 1
+        while j >= start and values[j] > value:
+            values[j + 1] = values[j]
+            j -= 1
+        values[j + 1] = value
+
+
+@kernel
+def sort_many(values, start, stop):
+    """Sort a long run in place (heap sort: no memory, no bad case)."""
+    n = stop - start
+    for root in range(n // 2 - 1, -1, -1):
+        sift_down(values, start, root, n)
+    for last in range(n - 1, 0, -1):
+        values[start], values[start + last] = values[start + last], values[start]
+        sift_down(values, start, 0, last)
+
+
+@kernel
+def sift_down(values, start, root, n):
+    while True:
+        child = 2 * root + 1
+        if child >= n:
+            return
+        if child + 1 < n and values[start + child] < values[start + child + 1]:
+            child += 1
+        if values[start + root] >= values[start + child]:
+            return
+        values[start + root], values[start + child] = values[start + child], values[start + root]
+        root = child
+
+
+@inline_kernel
+def sort_run(values, start, stop):
+    """Sort a run in place, short or long."""
+    if stop - start <= _INSERTION_LIMIT:
+        sort_few(values, start, stop)
+    else:
+        sort_many(values, start, stop)
+
+
+@inline_kernel
+def sort_into(values, begin, n, target, to):
+    """Write `n` whole numbers, none of them below 0, in order to another place.
+
+    The few of a message are counted: so many as are below it stand before each. There is no branch to be guessed wrong.
+    """
+    if n > _MOST_COUNTED:
+        for i in range(n):
+            target[to + i] = values[begin + i]
+        sort_many(target, to, to + n)
+        return
+    for i in range(to, to + n):
+        target[i] = _FREE
+    for i in range(begin, begin + n):
+        rank = 0
+        for at in range(0, n, LANES):
+            rank += count_below(values, begin + at, min(LANES, n - at), values[i])
+        target[to + rank] = values[i]
+    # Equal numbers have the same rank: the places behind it are theirs.
+    for i in range(to + 1, to + n):
+        target[i] = target[i - 1] if target[i] == _FREE else target[i]
