@@ -14,6 +14,7 @@ from nearcast.kernels.simd import (
     IS_PLAIN,
     LEVEL,
     bits_of,
+    cgutils,
     constant,
     declare,
     first_lanes,
@@ -26,12 +27,18 @@ from nearcast.kernels.simd_plain import LANES
 
 _I64 = ir.IntType(64)
 _ZERO = ir.Constant(FLOATS, [0.0] * LANES)
+# Of the two other words of a column each has half of it.
+_HALVES = ir.VectorType(ir.IntType(16), 2 * LANES)
 # As many columns as there are axes come before those of other words: x with y, the rest, and on the sphere z.
 _IN_PLANE, _ON_SPHERE = 2, 3
 
 
 def _floats(value: float) -> ir.Constant:
     return ir.Constant(FLOATS, [value] * LANES)
+
+
+def _halves(value: int) -> ir.Constant:
+    return ir.Constant(_HALVES, [value] * 2 * LANES)
 
 
 def _bits(builder, words, shift, most):
@@ -50,12 +57,15 @@ def _columns(builder, entry, at, stride, n_columns):
     return columns
 
 
-def _figure(builder, figures, first, which):
-    index = builder.add(first, ir.Constant(_I64, which))
-    return splat(builder, builder.load(builder.gep(figures, [index])), FLOATS)
+def _figure(builder, figures, which):
+    return splat(builder, builder.load(builder.gep(figures, [which])), FLOATS)
 
 
-def _reached(builder, columns, n_axes, n, figures, first, text):
+def _figure_at(builder, figures, which):
+    return _figure(builder, figures, ir.Constant(_I64, which))
+
+
+def _reached(builder, columns, n_axes, n, figures, text):
     """The lanes whose floor is reached with this much text."""
     place, rest = columns[plain.PLACE], columns[plain.REST]
     axes = [(plain.X, _bits(builder, place, 0, plain.FULL)), (plain.Y, _bits(builder, place, 16, plain.FULL))]
@@ -63,10 +73,10 @@ def _reached(builder, columns, n_axes, n, figures, first, text):
         axes.append((plain.Z, _bits(builder, columns[plain.DEPTH], 0, plain.FULL)))
     squared = _ZERO
     for which, value in axes:
-        gap = builder.fsub(value, _figure(builder, figures, first, which))
+        gap = builder.fsub(value, _figure_at(builder, figures, which))
         squared = builder.fadd(squared, builder.fmul(gap, gap))
-    loss = builder.fmul(squared, _figure(builder, figures, first, plain.LOSS))
-    most = _figure(builder, figures, first, plain.MOST)
+    loss = builder.fmul(squared, _figure_at(builder, figures, plain.LOSS))
+    most = _figure_at(builder, figures, plain.MOST)
     loss = builder.select(builder.fcmp_ordered("<", loss, most), loss, most)
     lacking = builder.fmul(_bits(builder, rest, 0, plain.MOST_LACKING), _floats(plain.LACKING_STEP))
     left = builder.fsub(text, builder.fsub(lacking, _floats(1.0)))
@@ -78,49 +88,48 @@ def _reached(builder, columns, n_axes, n, figures, first, text):
     return bits_of(builder, first_lanes(builder, is_reached, n))
 
 
-def _own_text(builder, rest, figures, first):
+def _own_text(builder, rest, figures, word):
     own = _bits(builder, rest, plain.LACKING_BITS, plain.MOST_OWN)
-    return builder.fmul(own, _figure(builder, figures, first, plain.OWN))
+    return builder.fmul(own, _figure(builder, figures, builder.add(word, ir.Constant(_I64, plain.OWN))))
 
 
-def _with_others(builder, pairs, figures, first, text):
-    """The text with what the other words of two columns add."""
-    kind = ir.FunctionType(FLOATS, [FLOATS, INTS, FLOATS])
-    name = "llvm.x86.avx512.vpermi2var.ps.512"
-    permute = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
-    table = [
-        load(builder, figures, builder.add(first, ir.Constant(_I64, plain.TABLE + LANES * i)), FLOATS)
-        for i in range(plain.N_SLOTS // LANES)
-    ]
+def _shared_text(builder, pairs, worth, word):
+    """What the other words of two columns add: both of a column are looked up at once, and multiplied and added in one step."""
+    permute = cgutils.get_or_insert_function(
+        builder.module, ir.FunctionType(_HALVES, [_HALVES] * 3), "llvm.x86.avx512.vpermi2var.hi.512"
+    )
+    combine = cgutils.get_or_insert_function(
+        builder.module, ir.FunctionType(INTS, [_HALVES] * 2), "llvm.x86.avx512.pmaddw.d.512"
+    )
+    first = builder.mul(word, ir.Constant(_I64, plain.N_SLOTS))
+    second = builder.add(first, ir.Constant(_I64, 2 * LANES))
+    low, high = (load(builder, worth, at, _HALVES) for at in (first, second))
+    shared = constant(0)
     for pair in pairs:
-        for shift in (0, 16):
-            slot = builder.lshr(pair, constant(shift + plain.SHARE_BITS))
-            low, high = (builder.call(permute, [table[i], slot, table[i + 1]]) for i in (0, 2))
-            is_high = builder.icmp_signed("!=", builder.and_(slot, constant(2 * LANES)), constant(0))
-            share = _bits(builder, pair, shift, plain.MOST_SHARE)
-            text = builder.fadd(text, builder.fmul(share, builder.select(is_high, high, low)))
-    return text
+        both = builder.bitcast(pair, _HALVES)
+        worths = builder.call(permute, [low, builder.lshr(both, _halves(plain.SHARE_BITS)), high])
+        shares = builder.and_(both, _halves(plain.MOST_SHARE))
+        shared = builder.add(shared, builder.call(combine, [shares, worths]))
+    return builder.fmul(builder.sitofp(shared, FLOATS), _floats(plain.SHARED_STEP))
 
 
-def _near(n_axes, has_more):
-    @declare(types.int64, None, types.int64, types.int64, types.int64, None, types.int64)
-    def operation(builder, entry, at, stride, n, figures, first):
-        columns = _columns(builder, entry, at, stride, n_axes + 2 if has_more else n_axes)
-        text = _own_text(builder, columns[plain.REST], figures, first)
-        if has_more:
-            text = _with_others(builder, columns[n_axes:], figures, first, text)
-        return _reached(builder, columns, n_axes, n, figures, first, text)
+def _near(n_axes):
+    @declare(types.int64, None, types.int64, types.int64, None, None, types.int64)
+    def operation(builder, entry, at, n, figures, worth, word):
+        columns = _columns(builder, entry, at, n, n_axes + 2)
+        own = _own_text(builder, columns[plain.REST], figures, word)
+        text = builder.fadd(own, _shared_text(builder, columns[n_axes:], worth, word))
+        return _reached(builder, columns, n_axes, n, figures, text)
 
     return operation
 
 
-_OPERATIONS = (plain.near_in_plane, plain.near_in_plane_of_more, plain.near_on_sphere, plain.near_on_sphere_of_more)
+_OPERATIONS = (plain.near_in_plane, plain.near_on_sphere)
 if IS_PLAIN:
-    near_in_plane, near_in_plane_of_more, near_on_sphere, near_on_sphere_of_more = _OPERATIONS
+    near_in_plane, near_on_sphere = _OPERATIONS
 elif LEVEL == "avx512":
-    near_in_plane, near_in_plane_of_more = _near(_IN_PLANE, has_more=False), _near(_IN_PLANE, has_more=True)
-    near_on_sphere, near_on_sphere_of_more = _near(_ON_SPHERE, has_more=False), _near(_ON_SPHERE, has_more=True)
+    near_in_plane, near_on_sphere = _near(_IN_PLANE), _near(_ON_SPHERE)
 else:
-    for helper in (plain.own_text, plain.with_others, plain.flat_square, plain.deep_square, plain.is_reached):
+    for helper in (plain.text_of, plain.flat_square, plain.deep_square, plain.is_reached):
         register_jitable(helper)
-    near_in_plane, near_in_plane_of_more, near_on_sphere, near_on_sphere_of_more = map(register_jitable, _OPERATIONS)
+    near_in_plane, near_on_sphere = map(register_jitable, _OPERATIONS)

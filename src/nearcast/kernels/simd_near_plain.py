@@ -1,8 +1,8 @@
 """The operations of `simd_near` in plain Python: what they compute, and what is run where nothing faster is there.
 
 Entries of subscriptions are packed in columns of int32: x below y; what is lacking to the floor, below the share of the own
-word, below the spatial weight; on the sphere z. Where there are words behind the own one, two columns more have two of them
-each: share and slot of the one, below share and slot of the other.
+word, below the spatial weight; on the sphere z. Then two columns have two of the words behind the own one each: share and slot
+of the one, below share and slot of the other; 0 where there are none.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-# Figures of a message and one of its words: its place in steps, what its own word is worth, what a step away costs, squared,
-# what the whole way costs, squared, and from TABLE on what its other words are worth, by slot.
-X, Y, Z, OWN, LOSS, MOST, TABLE = 0, 1, 2, 3, 4, 5, 16
-N_SLOTS = 64
-N_FIGURES = TABLE + N_SLOTS
+# Figures of a message: its place in steps, what a step away costs, squared, what the whole way costs, squared, and from OWN on
+# what each of its words is worth as the own one.
+X, Y, Z, LOSS, MOST, OWN = range(6)
+# What its other words are worth, by slot, stands apart for each word: so many whole numbers, in parts of the largest.
+N_SLOTS, MOST_WORTH = 64, (1 << 15) - 1
 # Coordinates have sixteen bits, the slot of a word the six above its share, the others so many. All but what is lacking, from
 # -1 to 1, count in parts of their largest.
 FULL = 65535
@@ -24,80 +24,56 @@ MOST_LACKING, MOST_OWN = (1 << LACKING_BITS) - 1, (1 << OWN_BITS) - 1
 MOST_WEIGHT, MOST_SHARE = (1 << WEIGHT_BITS) - 1, (1 << SHARE_BITS) - 1
 LACKING_STEPS = MOST_LACKING // 2
 LACKING_STEP = float(np.float32(1.0 / LACKING_STEPS))
+SHARED_STEP = float(np.float32(1.0 / (MOST_SHARE * MOST_WORTH)))
 PLACE, REST, DEPTH = 0, 1, 2
 
 
-def near_in_plane(entry: Any, at: int, stride: int, n: int, figures: Any, first: int) -> int:
-    """Which of `n` entries, of at most sixteen, a message may reach by their own word alone."""
+def near_in_plane(entry: Any, at: int, n: int, figures: Any, worth: Any, word: int) -> int:
+    """Which of `n` entries, of at most sixteen, a message may reach whose rarest word in common is this one."""
     lanes = 0
     for i in range(n):
-        text, squared = own_text(entry, at + i + stride, figures, first), flat_square(entry, at + i, figures, first)
-        if is_reached(entry, at + i + stride, figures, first, text, squared):
+        text = text_of(entry, at + i + n, at + i + 2 * n, n, figures, worth, word)
+        if is_reached(entry, at + i + n, figures, text, flat_square(entry, at + i, figures)):
             lanes |= 1 << i
     return lanes
 
 
-def near_in_plane_of_more(entry: Any, at: int, stride: int, n: int, figures: Any, first: int) -> int:
-    """As `near_in_plane`, with up to four other words."""
-    lanes = 0
-    for i in range(n):
-        text, squared = own_text(entry, at + i + stride, figures, first), flat_square(entry, at + i, figures, first)
-        text = with_others(entry, at + i + 2 * stride, stride, figures, first, text)
-        if is_reached(entry, at + i + stride, figures, first, text, squared):
-            lanes |= 1 << i
-    return lanes
-
-
-def near_on_sphere(entry: Any, at: int, stride: int, n: int, figures: Any, first: int) -> int:
+def near_on_sphere(entry: Any, at: int, n: int, figures: Any, worth: Any, word: int) -> int:
     """As `near_in_plane`, with a third coordinate."""
     lanes = 0
     for i in range(n):
-        text, squared = own_text(entry, at + i + stride, figures, first), deep_square(entry, at + i, stride, figures, first)
-        if is_reached(entry, at + i + stride, figures, first, text, squared):
+        text = text_of(entry, at + i + n, at + i + 3 * n, n, figures, worth, word)
+        if is_reached(entry, at + i + n, figures, text, deep_square(entry, at + i, n, figures)):
             lanes |= 1 << i
     return lanes
 
 
-def near_on_sphere_of_more(entry: Any, at: int, stride: int, n: int, figures: Any, first: int) -> int:
-    """As `near_on_sphere`, with up to four other words."""
-    lanes = 0
-    for i in range(n):
-        text, squared = own_text(entry, at + i + stride, figures, first), deep_square(entry, at + i, stride, figures, first)
-        text = with_others(entry, at + i + 3 * stride, stride, figures, first, text)
-        if is_reached(entry, at + i + stride, figures, first, text, squared):
-            lanes |= 1 << i
-    return lanes
-
-
-def own_text(entry: Any, at: int, figures: Any, first: int) -> Any:
-    return np.float32(np.float32((int(entry[at]) >> LACKING_BITS) & MOST_OWN) * figures[first + OWN])
-
-
-def with_others(entry: Any, at: int, stride: int, figures: Any, first: int, text: Any) -> Any:
-    """The text with what the other words add."""
+def text_of(entry: Any, rest: int, others: int, stride: int, figures: Any, worth: Any, word: int) -> Any:
+    """What the own word adds, and up to four others."""
+    own = np.float32(np.float32((int(entry[rest]) >> LACKING_BITS) & MOST_OWN) * figures[OWN + word])
+    shared = 0
     for which in range(4):
-        own = int(entry[at + which // 2 * stride]) >> (16 * (which % 2))
-        worth = figures[first + TABLE + ((own >> SHARE_BITS) & (N_SLOTS - 1))]
-        text = np.float32(text + np.float32(np.float32(own & MOST_SHARE) * worth))
-    return text
+        other = int(entry[others + which // 2 * stride]) >> (16 * (which % 2))
+        shared += (other & MOST_SHARE) * int(worth[word * N_SLOTS + ((other >> SHARE_BITS) & (N_SLOTS - 1))])
+    return np.float32(own + np.float32(np.float32(shared) * np.float32(SHARED_STEP)))
 
 
-def flat_square(entry: Any, at: int, figures: Any, first: int) -> Any:
+def flat_square(entry: Any, at: int, figures: Any) -> Any:
     """The squared distance, in steps."""
     place = int(entry[at])
-    dx = np.float32(np.float32(place & 0xFFFF) - figures[first + X])
-    dy = np.float32(np.float32((place >> 16) & 0xFFFF) - figures[first + Y])
+    dx = np.float32(np.float32(place & 0xFFFF) - figures[X])
+    dy = np.float32(np.float32((place >> 16) & 0xFFFF) - figures[Y])
     return np.float32(np.float32(dx * dx) + np.float32(dy * dy))
 
 
-def deep_square(entry: Any, at: int, stride: int, figures: Any, first: int) -> Any:
-    dz = np.float32(np.float32(int(entry[at + DEPTH * stride]) & 0xFFFF) - figures[first + Z])
-    return np.float32(flat_square(entry, at, figures, first) + np.float32(dz * dz))
+def deep_square(entry: Any, at: int, stride: int, figures: Any) -> Any:
+    dz = np.float32(np.float32(int(entry[at + DEPTH * stride]) & 0xFFFF) - figures[Z])
+    return np.float32(flat_square(entry, at, figures) + np.float32(dz * dz))
 
 
-def is_reached(entry: Any, at: int, figures: Any, first: int, text: Any, squared: Any) -> bool:
+def is_reached(entry: Any, at: int, figures: Any, text: Any, squared: Any) -> bool:
     rest = int(entry[at])
-    loss = min(np.float32(squared * figures[first + LOSS]), figures[first + MOST])
+    loss = min(np.float32(squared * figures[LOSS]), figures[MOST])
     lacking = np.float32(np.float32(np.float32(rest & MOST_LACKING) * np.float32(LACKING_STEP)) - np.float32(1.0))
     left = np.float32(text - lacking)
     weight = np.float32((rest >> (LACKING_BITS + OWN_BITS)) & MOST_WEIGHT)

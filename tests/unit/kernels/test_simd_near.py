@@ -7,35 +7,20 @@ import pytest
 
 from nearcast.kernels import simd_near, simd_near_plain
 from nearcast.kernels.compile import kernel
-from nearcast.kernels.simd_near_plain import LOSS, MOST, MOST_OWN, MOST_SHARE, MOST_WEIGHT, N_FIGURES, OWN, TABLE
+from nearcast.kernels.simd_near_plain import LOSS, MOST, MOST_OWN, MOST_WEIGHT, MOST_WORTH, N_SLOTS, OWN
 
 
 @kernel
-def _near_in_plane(entry, at, stride, n, figures, first):  # type: ignore[no-untyped-def]
-    return simd_near.near_in_plane(entry, at, stride, n, figures, first)
+def _near_in_plane(entry, at, n, figures, worth, word):  # type: ignore[no-untyped-def]
+    return simd_near.near_in_plane(entry, at, n, figures, worth, word)
 
 
 @kernel
-def _near_in_plane_of_more(entry, at, stride, n, figures, first):  # type: ignore[no-untyped-def]
-    return simd_near.near_in_plane_of_more(entry, at, stride, n, figures, first)
+def _near_on_sphere(entry, at, n, figures, worth, word):  # type: ignore[no-untyped-def]
+    return simd_near.near_on_sphere(entry, at, n, figures, worth, word)
 
 
-@kernel
-def _near_on_sphere(entry, at, stride, n, figures, first):  # type: ignore[no-untyped-def]
-    return simd_near.near_on_sphere(entry, at, stride, n, figures, first)
-
-
-@kernel
-def _near_on_sphere_of_more(entry, at, stride, n, figures, first):  # type: ignore[no-untyped-def]
-    return simd_near.near_on_sphere_of_more(entry, at, stride, n, figures, first)
-
-
-OPERATIONS = (
-    (_near_in_plane, simd_near_plain.near_in_plane),
-    (_near_in_plane_of_more, simd_near_plain.near_in_plane_of_more),
-    (_near_on_sphere, simd_near_plain.near_on_sphere),
-    (_near_on_sphere_of_more, simd_near_plain.near_on_sphere_of_more),
-)
+OPERATIONS = ((_near_in_plane, simd_near_plain.near_in_plane), (_near_on_sphere, simd_near_plain.near_on_sphere))
 
 
 @pytest.mark.parametrize("n", [1, 7, 16])
@@ -49,14 +34,13 @@ def check_near(n: int) -> None:
     n_reached = [0] * len(OPERATIONS)
     for _ in range(60):
         entry = rng.integers(-(1 << 31), 1 << 31, 8 * n + 32).astype(np.int32)
-        figures = np.zeros(2 * N_FIGURES, np.float32)
-        first = N_FIGURES
-        figures[first : first + 3] = rng.uniform(0, 65535, 3)
-        figures[first + OWN] = rng.random() / MOST_OWN
-        figures[first + LOSS], figures[first + MOST] = (rng.random() * 2e-5 / MOST_WEIGHT) ** 2, (1 / MOST_WEIGHT) ** 2
-        figures[first + TABLE :] = rng.random(N_FIGURES - TABLE) / MOST_SHARE
+        figures, word = np.zeros(OWN + 2, np.float32), 1
+        figures[:3] = rng.uniform(0, 65535, 3)
+        figures[OWN + word] = rng.random() / MOST_OWN
+        figures[LOSS], figures[MOST] = (rng.random() * 2e-5 / MOST_WEIGHT) ** 2, (1 / MOST_WEIGHT) ** 2
+        worth = rng.integers(0, MOST_WORTH + 1, 2 * N_SLOTS).astype(np.int16)
         for at, (fast, plain) in enumerate(OPERATIONS):
-            lanes = fast(entry, 3, n, n, figures, first)
-            assert lanes == plain(entry, 3, n, n, figures, first)
+            lanes = fast(entry, 3, n, figures, worth, word)
+            assert lanes == plain(entry, 3, n, figures, worth, word)
             n_reached[at] += bin(lanes).count("1")
     assert all(0 < reached < 60 * n for reached in n_reached)

@@ -8,12 +8,11 @@ import numpy as np
 
 from nearcast.indexes.impact_grid.circles import EVERYWHERE, NOWHERE, cells_around, is_met, radius_of
 from nearcast.indexes.impact_grid.layout import (
+    COUNT_BITS,
     EDGES,
     FINEST,
     FREQUENCY,
     LEVEL_BITS,
-    LINE_BITS,
-    MOST_LINES,
     N_COLUMNS,
     N_LEVELS,
     PER_LINE,
@@ -23,6 +22,8 @@ from nearcast.indexes.impact_grid.words import CLASS_SHARE, first_edge, n_edges
 from nearcast.kernels.compile import inline_kernel, kernel
 from nearcast.kernels.simd import multiply, shift_right
 
+# What a list costs, in looks at an entry, and what a level does that no list of a class has.
+_COST_OF_LIST, _NOBODY_THERE = 8.0, 1e9
 # More cells are not worth it for a subscription.
 _MOST_CELLS = 400
 # Bits of a key: which of a keyword's classes, level, cell of the finest level.
@@ -79,21 +80,23 @@ def build_lists(words, grid, frame, costs, subscribers, floor, postings, room, s
     `sizes` counts what is used of `room`: entries, buckets, and cells with their lists.
     """
     owners, start, subscriber, rank = postings
-    key, chosen, key2, chosen2, arranged, weight, count = scratch
+    key, chosen, key2, chosen2, arranged, weight, count, price, n_cells = scratch
     row = words.row
     entry, bucket, cell = room
     for i in range(first, owners.size):
         word, begin, end = owners[i], start[i], start[i + 1]
         packed = int(row[word * N_COLUMNS + EDGES])
         n_classes = 1 + n_edges(packed) if end - begin >= costs.least_divided else 1
-        n_keys = 0
-        for at in range(begin, end):
-            of = (subscriber[at], rank[at], word, n_classes, at)
-            n_keys = place(words, grid, costs, subscribers, floor, of, scratch, n_keys)
-            if n_keys < 0:
-                return i, LACKS_KEYS
-        # A list has its two counts, and is filled up to whole lines.
-        n_room = (columns_before(grid.is_lonlat, True) + 3 + PER_LINE) * n_keys + BEYOND
+        price[:] = 0.0
+        n_keys = place_all(words, grid, costs, subscribers, floor, postings, i, n_classes, price, scratch)
+        if n_keys > 0 and n_classes > 1:
+            is_turned = sort_keys(key, chosen, key2, chosen2, n_keys, count)
+            set_prices(key2 if is_turned else key, n_keys, price, n_cells)
+            n_keys = place_all(words, grid, costs, subscribers, floor, postings, i, n_classes, price, scratch)
+        if n_keys < 0:
+            return i, LACKS_KEYS
+        # A list is filled up to whole lines.
+        n_room = (columns_before(grid.is_lonlat) + 1 + PER_LINE) * n_keys + BEYOND
         if sizes[0] + n_room > entry.size or 2 * (sizes[1] + n_classes) > bucket.size or 2 * (sizes[2] + n_keys) > cell.size:
             return i, LACKS_ROOM
         n_all = sizes[1]
@@ -113,7 +116,7 @@ def build_lists(words, grid, frame, costs, subscribers, floor, postings, room, s
                 entry, to, words, grid, frame, subscribers, floor, subscriber, rank, sorted_chosen, at, last, arranged, weight
             )
             stop = (stop + PER_LINE - 1) // PER_LINE * PER_LINE
-            listed = to << LINE_BITS | min((stop - to) // PER_LINE, MOST_LINES)
+            listed = to // PER_LINE << COUNT_BITS | (last - at)
             own = int(sorted_key[at])
             own_bucket, level = n_all + (own >> _CLASS_SHIFT), (own >> _LEVEL_SHIFT) & 7
             if level == 0:
@@ -155,7 +158,40 @@ def file_cells(cell, n, slot, sieve):
 
 
 @kernel
-def place(words, grid, costs, subscribers, floor, of, scratch, n_keys):
+def place_all(words, grid, costs, subscribers, floor, postings, i, n_classes, price, scratch):
+    """Write the cells of all postings of a keyword to the keys; returns how many there are, or -1 without room."""
+    owners, start, subscriber, rank = postings
+    n_keys = 0
+    for at in range(start[i], start[i + 1]):
+        of = (subscriber[at], rank[at], owners[i], n_classes, at)
+        n_keys = place(words, grid, costs, subscribers, floor, of, price, scratch, n_keys)
+        if n_keys < 0:
+            break
+    return n_keys
+
+
+@kernel
+def set_prices(key, n_keys, price, n_cells):
+    """Write what a look by way of each level of each class costs besides: that at a list is shared by all who are in it.
+
+    By the cells that were chosen as if there were no lists; their keys are in order.
+    """
+    price[:], n_cells[:] = 0.0, 0
+    for i in range(n_keys):
+        of = (key[i] >> _CLASS_SHIFT) * N_LEVELS + ((key[i] >> _LEVEL_SHIFT) & 7)
+        price[of] += 1.0
+        n_cells[of] += i == 0 or key[i] != key[i - 1]
+    for first in range(0, price.size, N_LEVELS):
+        n_all = 0.0
+        for of in range(first, first + N_LEVELS):
+            n_all += price[of]
+            price[of] = _COST_OF_LIST * n_cells[of] / price[of] if price[of] > 0.0 else _NOBODY_THERE
+        # Whoever leaves a level where few are is there too.
+        price[first] = _COST_OF_LIST / max(1.0, n_all)
+
+
+@kernel
+def place(words, grid, costs, subscribers, floor, of, price, scratch, n_keys):
     """Add the cells of one posting to the keys; returns how many there are, or -1 without room."""
     s, rank, word, n_classes, posting = of
     key, chosen, arranged, weight = scratch[0], scratch[1], scratch[4], scratch[5]
@@ -180,7 +216,7 @@ def place(words, grid, costs, subscribers, floor, of, scratch, n_keys):
         level, n_cells, mass_here = 0, 0, 0.0
         if n_classes > 1 and radius != EVERYWHERE:
             level, n_cells, mass_here = cheapest_level(
-                grid, mass, cost_of_cell, share, x, y, radius, level_before, n_before, mass_before
+                grid, mass, cost_of_cell, share, price, c * N_LEVELS, x, y, radius, level_before, n_before, mass_before
             )
         if level == 0:
             if n_keys == key.size:
@@ -209,12 +245,12 @@ def place(words, grid, costs, subscribers, floor, of, scratch, n_keys):
 
 
 @inline_kernel
-def cheapest_level(grid, mass, cost_of_cell, share, x, y, radius, level_before, n_before, mass_before):
+def cheapest_level(grid, mass, cost_of_cell, share, price, first, x, y, radius, level_before, n_before, mass_before):
     """The level at which messages and memory cost least, with its number of cells and share of messages; 0 is everywhere.
 
     Cells that a lower class has at the same level are there already. A finer level than before would find them twice.
     """
-    least, best, best_n, best_mass = share + cost_of_cell, 0, 0, 0.0
+    least, best, best_n, best_mass = share * (1.0 + price[first]) + cost_of_cell, 0, 0, 0.0
     x0, x1, y0, y1 = cells_around(grid, x, y, radius)
     for level in range(1, N_LEVELS):
         if 0 < level_before < level:
@@ -226,9 +262,10 @@ def cheapest_level(grid, mass, cost_of_cell, share, x, y, radius, level_before, 
         left, right = x0 >> shift << shift, ((x1 >> shift) + 1) << shift
         low, high = y0 >> shift << shift, ((y1 >> shift) + 1) << shift
         covered = mass[right, high] - mass[left, high] - mass[right, low] + mass[left, low]
-        cost = share * covered + cost_of_cell * n_cells
+        of_looking = share * (1.0 + price[first + level])
+        cost = of_looking * covered + cost_of_cell * n_cells
         if level == level_before:
-            cost = share * (covered - mass_before) + cost_of_cell * (n_cells - n_before)
+            cost = of_looking * (covered - mass_before) + cost_of_cell * (n_cells - n_before)
         if cost < least:
             least, best, best_n, best_mass = cost, level, n_cells, covered
     return best, best_n, best_mass

@@ -9,12 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nearcast.columns.lines import lined_zeros
 from nearcast.indexes.impact_grid.layout import MOST_EDGES, N_LEVELS, N_PARTS
 from nearcast.indexes.impact_grid.match import LACKS_ROOM, N_KNOWN, find_lists, scan_lists
 from nearcast.indexes.impact_grid.verify import empty_table, score_near
 from nearcast.kernels.compile import kernel, lent
-from nearcast.kernels.near_bounds import N_FIGURES as REPEATED_FIGURES
-from nearcast.kernels.simd_near_plain import N_FIGURES
+from nearcast.kernels.near_bounds import N_FIGURES
+from nearcast.kernels.simd_near_plain import N_SLOTS, OWN
 
 # So many messages at a time as reach about so many subscriptions, whose records are near then.
 _MOST_AT_ONCE, _FEWEST_AT_ONCE, _REACHED_AT_ONCE = 256, 8, 12_000
@@ -33,7 +34,8 @@ class FindScratch(NamedTuple):
     owner: np.ndarray  # int64[], for which words
     item_start: np.ndarray  # int64[_MOST_AT_ONCE + 1]
     near_start: np.ndarray  # int64[_MOST_AT_ONCE + 1]
-    figures: np.ndarray  # float32[words of a message · N_FIGURES]
+    figures: np.ndarray  # float32[OWN + words of a message]
+    worth: np.ndarray  # int16[words of a message · N_SLOTS], see `describe`
     known: np.ndarray  # int64[words of a message · N_KNOWN], see `describe`
     table: tuple[np.ndarray, np.ndarray]  # see `score_near`
     common: np.ndarray  # float64[words of a message]
@@ -44,9 +46,9 @@ def scratch_for(n_words: int) -> FindScratch:
     """For messages of up to so many words."""
     item, owner = np.empty((2, max(n_words, _LEAST_WORDS) * _LISTS_OF_WORD), np.int64)
     item_start, near_start = np.empty((2, _MOST_AT_ONCE + 1), np.int64)
-    figures, known = np.zeros(n_words * N_FIGURES, np.float32), np.zeros(N_KNOWN * n_words, np.int64)
-    common, repeated = np.empty(max(1, n_words)), np.empty(REPEATED_FIGURES * n_words)
-    return FindScratch(item, owner, item_start, near_start, figures, known, empty_table(n_words), common, repeated)
+    figures, worth = np.zeros(OWN + n_words, np.float32), lined_zeros(N_SLOTS * n_words, np.int16)
+    known, common, repeated = np.zeros(N_KNOWN * n_words, np.int64), np.empty(max(1, n_words)), np.empty(N_FIGURES * n_words)
+    return FindScratch(item, owner, item_start, near_start, figures, worth, known, empty_table(n_words), common, repeated)
 
 
 def words_of(scratch: FindScratch) -> int:
@@ -59,7 +61,7 @@ def find_reached(ground, words, parts, grid, frame, subscribers, window, fresh, 
     """Write whom the messages of `found` reach, from where `at` stands on, until there are enough; returns DONE or a lack."""
     words, parts, subscribers, window = lent(words), lent(parts), lent(subscribers), lent(window)
     fresh, fresh_bits, scratch, near, found, at = lent((fresh, fresh_bits, scratch, near, found, at))
-    item, owner, item_start, near_start, figures, known, table, common, repeated = scratch
+    item, owner, item_start, near_start, figures, worth, known, table, common, repeated = scratch
     n_at_once = _FEWEST_AT_ONCE
     while at[PLACE] < found.last and at[N_REACHED] < n_enough:
         first = at[PLACE]
@@ -72,7 +74,7 @@ def find_reached(ground, words, parts, grid, frame, subscribers, window, fresh, 
         find_lists(words, parts, grid, window, first, last, repeated, item, owner, item_start)
         lists = (item, owner, item_start)
         n_lists = scan_lists(
-            words, parts, grid, frame, window, first, last, lists, figures, known, subscribers.record, near, near_start
+            words, parts, grid, frame, window, first, last, lists, figures, worth, known, subscribers.record, near, near_start
         )
         if n_lists == LACKS_ROOM:
             return LACKS_NEAR

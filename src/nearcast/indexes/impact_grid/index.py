@@ -52,7 +52,7 @@ class ImpactParameters(Parameters):
     written anew for them, has so many more, and they come so much faster.
     """
 
-    cell_cost: float = 3e-4
+    cell_cost: float = 5e-4
     fresh: int = 64
 
     def __post_init__(self) -> None:

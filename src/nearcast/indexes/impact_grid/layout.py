@@ -30,9 +30,9 @@ class PartArrays(NamedTuple):
     """Lists of subscriptions, all of one time.
 
     A bucket is a keyword and a class of weight. Messages of a class look at its bucket and at those of lower classes, so that a
-    subscription is only in those cells of a bucket that it reached in no lower one. A list is the number of entries whose own
-    word is their last and of the others, then both, sixteen entries at a time: the columns of each
-    (`kernels/simd_near_plain.py`), with the subscription last. So a list is read from one end to the other.
+    subscription is only in those cells of a bucket that it reached in no lower one. A list begins with a line of memory, and
+    has sixteen entries at a time: the columns of each (`kernels/simd_near_plain.py`), with the subscription last. So it is read
+    from one end to the other.
     """
 
     bucket: np.ndarray  # int64[2 · buckets], the list for everywhere (0 = none) and the bits of the levels that have cells
@@ -41,9 +41,9 @@ class PartArrays(NamedTuple):
     entry: np.ndarray  # int32[], behind the last list as much room as a list is read beyond its end
 
 
-# A list: where it begins, and how many lines of memory it has, at most so many.
-LINE_BITS = 8
-MOST_LINES = (1 << LINE_BITS) - 1
+# A list is named by its first line of memory, and below that by how many entries it has.
+COUNT_BITS = 32
+MOST_ENTRIES = (1 << COUNT_BITS) - 1
 PER_LINE = 16
 # Cells of level 1 to 4 are so many bits of each coordinate.
 LEVEL_BITS = (0, 3, 5, 7, 9)

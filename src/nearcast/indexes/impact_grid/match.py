@@ -7,11 +7,11 @@ import math
 from nearcast.indexes.impact_grid.build import cell_key, home_of, may_be_there
 from nearcast.indexes.impact_grid.circles import finest_x, finest_y
 from nearcast.indexes.impact_grid.layout import (
+    COUNT_BITS,
     EDGES,
     FIRST_BUCKET,
     FREQUENCY,
-    LINE_BITS,
-    MOST_LINES,
+    MOST_ENTRIES,
     N_COLUMNS,
     PER_LINE,
 )
@@ -21,21 +21,8 @@ from nearcast.kernels.compile import inline_kernel, kernel, lent
 from nearcast.kernels.near_bounds import coordinates, gather_repeated, heft_with
 from nearcast.kernels.ranked_layouts import RECORD
 from nearcast.kernels.simd import append_lanes, move_within, prefetch
-from nearcast.kernels.simd_near import near_in_plane, near_in_plane_of_more, near_on_sphere, near_on_sphere_of_more
-from nearcast.kernels.simd_near_plain import (
-    LOSS,
-    MOST,
-    MOST_OWN,
-    MOST_SHARE,
-    MOST_WEIGHT,
-    N_FIGURES,
-    N_SLOTS,
-    OWN,
-    TABLE,
-    X,
-    Y,
-    Z,
-)
+from nearcast.kernels.simd_near import near_in_plane, near_on_sphere
+from nearcast.kernels.simd_near_plain import LOSS, MOST, MOST_OWN, MOST_WEIGHT, MOST_WORTH, N_SLOTS, OWN, X, Y, Z
 from nearcast.kernels.simd_plain import LANES
 from nearcast.kernels.sorting import sort_into
 
@@ -45,8 +32,7 @@ _MOST_ASKED, _LISTS_AHEAD = 24, 6
 _SLOTS_AHEAD = 32
 # Less than the least that rounding in 32 bits takes from a square.
 _ROUNDED_DOWN = 1.0 - 2e-5
-# What a word is worth as another one, by what it is worth as the own one.
-_OTHER = MOST_OWN / MOST_SHARE
+_ROUNDED_UP = 1.0 + 1e-6
 _HALF, _LOWER_HALF = 32, (1 << 32) - 1
 # Numbers that `describe` notes of each word.
 N_KNOWN = 3
@@ -111,7 +97,7 @@ def gather_lists(part, first_bucket, n_below, column, line, of, item, owner, n):
     for b in range(begin, begin + n_below + 1):
         if bucket[2 * b] != 0:
             item[n], owner[n] = bucket[2 * b], of
-            ask_for_list(part.entry, bucket[2 * b], 2)
+            ask_for_list(part.entry, bucket[2 * b], 2 * PER_LINE)
             n += 1
         levels = bucket[2 * b + 1] >> 1
         level = 1
@@ -127,10 +113,11 @@ def gather_lists(part, first_bucket, n_below, column, line, of, item, owner, n):
 
 
 @inline_kernel
-def ask_for_list(entry, listed, most):
-    begin = listed >> LINE_BITS
-    for line in range(min(listed & MOST_LINES, most)):
-        prefetch(entry, begin + PER_LINE * line)
+def ask_for_list(entry, listed, n):
+    """Have the first `n` numbers of a list brought from memory."""
+    begin = (listed >> COUNT_BITS) * PER_LINE
+    for at in range(begin, begin + n, PER_LINE):
+        prefetch(entry, at)
 
 
 @inline_kernel
@@ -145,10 +132,10 @@ def resolve(slot0, slot1, entry0, entry1, item, owner, n):
             key = -1 - item[i]
             if owner[i] >= 0:
                 item[i] = list_of(slot0, key)
-                ask_for_list(entry0, item[i], 1)
+                ask_for_list(entry0, item[i], PER_LINE)
             else:
                 item[i] = list_of(slot1, key)
-                ask_for_list(entry1, item[i], 1)
+                ask_for_list(entry1, item[i], PER_LINE)
 
 
 @inline_kernel
@@ -163,81 +150,73 @@ def list_of(slot, key):
 
 
 @kernel
-def scan_lists(words, parts, grid, frame, window, first, last, lists, figures, known, record, near, near_start):
+def scan_lists(words, parts, grid, frame, window, first, last, lists, figures, worth, known, record, near, near_start):
     """Write the subscriptions that each message may reach; returns how many lists there were, or LACKS_ROOM."""
     words, window, parts = lent(words), lent(window), lent(parts)
     item, owner, item_start = lent(lists)
-    figures, known, record, near, near_start = lent((figures, known, record, near, near_start))
+    figures, worth, known, record, near, near_start = lent((figures, worth, known, record, near, near_start))
     entry0, entry1 = parts[0].entry, parts[1].entry
+    n_columns = columns_before(grid.is_lonlat) + 1
     n, n_lists = 0, 0
     n_items = item_start[last - first]
     for place in range(first, last):
         near_start[place - first] = n
-        describe(words, grid, frame, window, place, figures, known)
+        describe(words, grid, frame, window, place, figures, worth, known)
         begin = window.keyword_start[place]
         for i in range(item_start[place - first], item_start[place - first + 1]):
             ahead = i + _LISTS_AHEAD
             if ahead < n_items:
-                ask_for_list(entry0 if owner[ahead] >= 0 else entry1, item[ahead], _MOST_ASKED)
-            if item[i] == 0:
-                continue
-            n_lists += 1
-            at = item[i] >> LINE_BITS
-            entry, own = entry0, owner[i]
-            if own < 0:
-                entry, own = entry1, -1 - own
-            n_simple, n_more = int(entry[at]), int(entry[at + 1])
-            if n + n_simple + n_more + LANES > near.size:
+                n_asked = min((item[ahead] & MOST_ENTRIES) * n_columns, _MOST_ASKED * PER_LINE)
+                ask_for_list(entry0 if owner[ahead] >= 0 else entry1, item[ahead], n_asked)
+            n_here = item[i] & MOST_ENTRIES
+            if n + n_here + LANES > near.size:
                 return LACKS_ROOM
-            before = n
-            n = scan_one(entry, at + 2, n_simple, n_more, figures, (own - begin) * N_FIGURES, grid.is_lonlat, near, n)
-            for j in range(before, n):
-                prefetch(record, int(near[j]) * RECORD)
+            n_lists += n_here != 0
+            own = owner[i]
+            if own >= 0:
+                n = scan_one(entry0, item[i], figures, worth, own - begin, grid.is_lonlat, near, n)
+            else:
+                n = scan_one(entry1, item[i], figures, worth, -1 - own - begin, grid.is_lonlat, near, n)
+        for i in range(near_start[place - first], n):
+            prefetch(record, int(near[i]) * RECORD)
     near_start[last - first] = n
     return n_lists
 
 
 @inline_kernel
-def scan_one(entry, at, n_simple, n_more, figures, of, is_lonlat, near, n):
+def scan_one(entry, listed, figures, worth, word, is_lonlat, near, n):
     """Append the subscriptions of a list that may be reached; returns how many there are then."""
-    for i in range(0, n_simple, LANES):
-        n_here = min(LANES, n_simple - i)
+    at, n_left = (listed >> COUNT_BITS) * PER_LINE, listed & MOST_ENTRIES
+    while n_left > 0:
+        n_here = min(LANES, n_left)
         if is_lonlat:
-            lanes = near_on_sphere(entry, at, n_here, n_here, figures, of)
+            lanes = near_on_sphere(entry, at, n_here, figures, worth, word)
         else:
-            lanes = near_in_plane(entry, at, n_here, n_here, figures, of)
-        at += columns_before(is_lonlat, False) * n_here
+            lanes = near_in_plane(entry, at, n_here, figures, worth, word)
+        at += columns_before(is_lonlat) * n_here
         if lanes != 0:
             n = append_lanes(entry, at, lanes, near, n)
         at += n_here
-    for i in range(0, n_more, LANES):
-        n_here = min(LANES, n_more - i)
-        if is_lonlat:
-            lanes = near_on_sphere_of_more(entry, at, n_here, n_here, figures, of)
-        else:
-            lanes = near_in_plane_of_more(entry, at, n_here, n_here, figures, of)
-        at += columns_before(is_lonlat, True) * n_here
-        if lanes != 0:
-            n = append_lanes(entry, at, lanes, near, n)
-        at += n_here
+        n_left -= n_here
     return n
 
 
 @inline_kernel
-def describe(words, grid, frame, window, place, figures, known):
-    """Write the figures of a message, once for each of its words; `known` is scratch: frequencies, slots, and their order."""
+def describe(words, grid, frame, window, place, figures, worth, known):
+    """Write the figures of a message, and for each of its words what the others are worth.
+
+    `known` is scratch: frequencies, slots, and their order.
+    """
     row, keyword, value, n_times = words.row, window.keyword, window.value, window.n_times
     n_known = row.size // N_COLUMNS
     begin, length = window.keyword_start[place], window.length[place]
     n_words = window.keyword_start[place + 1] - begin
     a, b, c = coordinates(frame, window.x[place], window.y[place])
-    a, b, c = (a - grid.low) / grid.step, (b - grid.low) / grid.step, (c - grid.low) / grid.step
-    loss, most = (grid.loss / MOST_WEIGHT) ** 2 * _ROUNDED_DOWN, 1.0 / MOST_WEIGHT**2 * _ROUNDED_DOWN
+    figures[X], figures[Y], figures[Z] = (a - grid.low) / grid.step, (b - grid.low) / grid.step, (c - grid.low) / grid.step
+    figures[LOSS], figures[MOST] = (grid.loss / MOST_WEIGHT) ** 2 * _ROUNDED_DOWN, 1.0 / MOST_WEIGHT**2 * _ROUNDED_DOWN
     for i in range(n_words):
-        of, own = i * N_FIGURES, int(keyword[begin + i])
-        figures[of + X], figures[of + Y], figures[of + Z] = a, b, c
-        figures[of + LOSS], figures[of + MOST] = loss, most
-        figures[of + OWN] = math.sqrt(value[begin + i] * n_times[begin + i]) / length / MOST_OWN
+        own = int(keyword[begin + i])
+        figures[OWN + i] = math.sqrt(value[begin + i] * n_times[begin + i]) / (length * MOST_OWN)
         frequency, slot = 0, shared_slot(own)
         if own < n_known:
             frequency, slot = int(row[own * N_COLUMNS + FREQUENCY]), slot_in(int(row[own * N_COLUMNS + EDGES]))
@@ -248,14 +227,20 @@ def describe(words, grid, frame, window, place, figures, known):
     for rank in range(n_words - 1, -1, -1):
         # What the more frequent words are worth: those of the next more frequent one, and that one itself.
         i = known[2 * n_words + rank] & _LOWER_HALF
-        of = i * N_FIGURES + TABLE
+        of = i * N_SLOTS
         if before < 0:
             for slot in range(N_SLOTS):
-                figures[of + slot] = 0.0
-            figures[of + LAST_SLOT] = 1.0 / MOST_SHARE
+                worth[of + slot] = 0
+            worth[of + LAST_SLOT] = MOST_WORTH
         else:
-            from_there = before * N_FIGURES + TABLE
-            move_within(figures, from_there, from_there + N_SLOTS, of - from_there)
-            at, worth = of + known[n_words + before], figures[before * N_FIGURES + OWN] * _OTHER
-            figures[at] = max(figures[at], worth)
+            from_there = before * N_SLOTS
+            move_within(worth, from_there, from_there + N_SLOTS, of - from_there)
+            at = of + known[n_words + before]
+            worth[at] = max(worth[at], worth_of(figures[OWN + before]))
         before = i
+
+
+@inline_kernel
+def worth_of(own):
+    """What a word is worth as another one, by its figure as the own one; nothing is worth more than all."""
+    return min(math.ceil(own * MOST_OWN * MOST_WORTH * _ROUNDED_UP), MOST_WORTH)

@@ -31,10 +31,9 @@ _HALF_DIAGONAL = 0.9
 
 
 @inline_kernel
-def columns_before(is_lonlat, has_more):
+def columns_before(is_lonlat):
     """How many columns of an entry come before the subscription: see `kernels/simd_near_plain.py`."""
-    n_axes = 3 if is_lonlat else 2
-    return n_axes + 2 if has_more else n_axes
+    return 5 if is_lonlat else 4
 
 
 @inline_kernel
@@ -68,16 +67,7 @@ def _word(bits):
 @kernel
 def write_list(entry, at, words, grid, frame, subscribers, floor, subscriber, rank, chosen, begin, end, keyword, weight):
     """Write postings `chosen[begin:end]` as a list at `at`; returns where it ends. `keyword` and `weight` are scratch."""
-    n_simple = 0
-    for i in range(begin, end):
-        if rank[chosen[i]] + 1 == subscribers.n_words[subscriber[chosen[i]]]:
-            n_simple += 1
-    n_more = end - begin - n_simple
-    entry[at], entry[at + 1] = n_simple, n_more
-    n_axes = columns_before(grid.is_lonlat, False)
-    simple_columns, more_columns = n_axes + 1, columns_before(grid.is_lonlat, True) + 1
-    more_at = at + 2 + simple_columns * n_simple
-    n_simple_done, n_more_done = 0, 0
+    n_columns = columns_before(grid.is_lonlat) + 1
     for i in range(begin, end):
         s, own = subscriber[chosen[i]], int(rank[chosen[i]])
         n_words = arrange_words(words, subscribers, s, keyword, weight)
@@ -87,13 +77,7 @@ def write_list(entry, at, words, grid, frame, subscribers, floor, subscriber, ra
         # Who is outside of the steps is near to everything.
         near = spatial if is_inside else 0.0
         lacking = floor[s] - spatial - near * grid.loss * _HALF_DIAGONAL - _SLACK
-        is_simple = own + 1 == n_words
-        if is_simple:
-            to, stride = place_in(at + 2, simple_columns, n_simple, n_simple_done)
-            n_simple_done += 1
-        else:
-            to, stride = place_in(more_at, more_columns, n_more, n_more_done)
-            n_more_done += 1
+        to, stride = place_in(at, n_columns, end - begin, i - begin)
         entry[to + PLACE * stride] = _word(x | y << 16)
         lacks, share = math.floor((lacking + 1.0) * LACKING_STEPS), math.ceil(text * weight[own] * MOST_OWN)
         rest = _within(lacks, MOST_LACKING) | _within(share, MOST_OWN) << LACKING_BITS
@@ -101,15 +85,13 @@ def write_list(entry, at, words, grid, frame, subscribers, floor, subscriber, ra
         entry[to + REST * stride] = _word(rest)
         if grid.is_lonlat:
             entry[to + DEPTH * stride] = z
-        to += n_axes * stride
-        if not is_simple:
-            for pair in range(2):
-                first = other_word(words, text, keyword, weight, n_words, own + 1, 2 * pair)
-                second = other_word(words, text, keyword, weight, n_words, own + 1, 2 * pair + 1)
-                entry[to + pair * stride] = _word(first | second << 16)
-            to += 2 * stride
-        entry[to] = s
-    return more_at + more_columns * n_more
+        to += (n_columns - 3) * stride
+        for pair in range(2):
+            first = other_word(words, text, keyword, weight, n_words, own + 1, 2 * pair)
+            second = other_word(words, text, keyword, weight, n_words, own + 1, 2 * pair + 1)
+            entry[to + pair * stride] = _word(first | second << 16)
+        entry[to + 2 * stride] = s
+    return at + n_columns * (end - begin)
 
 
 @inline_kernel

@@ -25,6 +25,7 @@ from nearcast.indexes.impact_grid.layout import (
     FREQUENCY,
     MOST_EDGES,
     N_COLUMNS,
+    N_LEVELS,
     NO_BUCKET,
     PER_LINE,
     Costs,
@@ -148,6 +149,7 @@ def build_part(
         np.empty(size * n_postings + _FIRST_ROOM, dtype) for size, dtype in ((40, np.int32), (2, np.int64), (4, np.int64))
     ]
     sizes = np.array([PER_LINE, 0, 0], np.int64)
+    of_levels = np.empty((MOST_EDGES + 1) * N_LEVELS), np.empty((MOST_EDGES + 1) * N_LEVELS, np.int64)
     n_keys = _FIRST_ROOM
     done, lacks = 0, LACKS_KEYS
     scratch: tuple[NDArray[Any], ...] = ()
@@ -155,7 +157,7 @@ def build_part(
         if lacks == LACKS_KEYS:
             n_keys *= 4
             keys = [np.empty(n_keys, dtype) for dtype in (np.int64, np.int32, np.int64, np.int32)]
-            scratch = (*keys, arranged, weight, np.empty(2049, np.int64))
+            scratch = (*keys, arranged, weight, np.empty(2049, np.int64), *of_levels)
         else:
             room = [_doubled(array, int(used)) for array, used in zip(room, sizes * (1, 2, 2), strict=True)]
         done, lacks = build_lists(
