@@ -123,7 +123,7 @@ def low_in(last):
 @inline_kernel
 def kept_of(k, room):
     """How many messages a full list keeps: more than k, fewer than it has room for."""
-    return k + max(1, (room - k) * 4 // 7)
+    return k + max(1, (room - k) * 9 // 14)
 
 
 @inline_kernel
