@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from nearcast.bench.plan import Size
 from nearcast.columns.messages import keyword_sets_of
@@ -50,16 +49,15 @@ class RankedStory:
         self.described = workload.describe()
         self.space = workload.space
         n_batches = size.life + size.warm_steps + size.repetitions
-        self._messages = workload.with_words(workload.messages(size.n_messages * n_batches, seed)).select(
-            ["id", "keywords", "x", "y"]
-        )
+        numbered = workload.messages(size.n_messages * n_batches, seed).select(["id", "keywords", "x", "y"])
+        self._messages = workload.with_words(numbered)
         subscriptions = ranked_subscriptions(workload, size.n_subscriptions, seed)
         wanted = pa.array(np.full(subscriptions.num_rows, k, np.int32))
         self.subscriptions = workload.with_words(subscriptions).append_column("k", wanted).combine_chunks()
         self.window_messages = size.n_messages * size.life
         self.first_window = self._messages.slice(0, self.window_messages)
-        counted = pc.value_counts(self.first_window["keywords"].combine_chunks().flatten())
-        self.idf: dict[Keyword, int] = dict(zip(*(column.to_pylist() for column in counted.flatten()), strict=True))
+        counted = frequencies_of(numbered.slice(0, self.window_messages))
+        self.idf: dict[Keyword, int] = {workload.words[number].as_py(): n for number, n in counted.items()}
         spans = [np.ptp(self._messages[axis].to_numpy()) for axis in ("x", "y")]
         self.max_distance = float(np.hypot(*spans)) if self.space == "plane" else 0.0
 

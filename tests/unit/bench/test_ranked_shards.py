@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -155,6 +156,14 @@ def test_what_tables_say_is_what_shards_do(story: RankedStory, mechanism: str) -
     if mechanism == "location":
         assert loads.owned.tolist() == world.owned.tolist()
     assert loads.owned.sum() == 80
+
+
+def test_a_word_that_a_message_repeats_counts_once() -> None:
+    workload = open_workload("reviews", repeats=True, vocabulary_size=2_000, pool=20_000, frequencies="curve", n_places=30)
+    story = RankedStory(workload, Size(80, 30, 1, 30, life=3, warm_steps=1), 1)
+    words = story.first_window["keywords"].to_pylist()
+    assert any(len(set(own)) < len(own) for own in words)
+    assert story.idf == Counter(word for own in words for word in set(own))
 
 
 def test_a_sum_of_changes_tells_sets_apart_and_adds_up() -> None:
