@@ -9,7 +9,7 @@ from nearcast.kernels.simd import prefetch
 from nearcast.kernels.window_search import score_at
 
 # Changes that are asked for ahead of their use.
-_AHEAD = 6
+_AHEAD = 12
 
 
 @kernel

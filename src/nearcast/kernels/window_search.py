@@ -10,8 +10,8 @@ import numpy as np
 from nearcast.kernels.best_heap import offer
 from nearcast.kernels.compile import inline_kernel, kernel
 from nearcast.kernels.ranked_layouts import BASE, SubscriberArrays, WindowArrays
-from nearcast.kernels.relevance import proximity, relevance, short_sum, similarity
-from nearcast.kernels.scoring import gather_common
+from nearcast.kernels.relevance import proximity, relevance, similarity
+from nearcast.kernels.scoring import NOTHING_IN_COMMON, dot_of
 
 NOT_HERE = -1.0
 # What rounding may add to a sum of parts of a score.
@@ -87,10 +87,9 @@ def least_useful(search, first, n, n_wanted):
 def score_at(ground, subscribers, window, s, place, common):
     """The relevance of a message to a subscription; NOT_HERE without a word in common."""
     is_lonlat, max_distance = ground
-    n_common = gather_common(subscribers, window, s, place, common)
-    if n_common == 0:
+    dot = dot_of(subscribers, window, s, place, common)
+    if dot == NOTHING_IN_COMMON:
         return NOT_HERE
-    dot = short_sum(common, n_common)
     similar = similarity(dot, window.length[place], subscribers.length[s])
     near = proximity(is_lonlat, max_distance, subscribers.x[s], subscribers.y[s], window.x[place], window.y[place])
     return relevance(subscribers.spatial_weight[s], near, similar)

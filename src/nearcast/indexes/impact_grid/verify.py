@@ -7,13 +7,13 @@ import numpy as np
 from nearcast.kernels.compile import inline_kernel, kernel, lent
 from nearcast.kernels.ranked_layouts import FLOOR, LENGTH, MOST_WORDS, N_WORDS, RECORD, WEIGHT, WORDS, X, Y
 from nearcast.kernels.relevance import proximity, relevance, short_sum, similarity, sum_of_five
+from nearcast.kernels.scoring import NOTHING_IN_COMMON
 from nearcast.kernels.simd import prefetch
 
 _SPREAD = 40503
 _EMPTY = -1
 _AHEAD = 8
 _BITS = 63
-NOTHING_IN_COMMON = -1.0
 
 
 @kernel

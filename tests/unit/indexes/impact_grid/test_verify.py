@@ -6,7 +6,6 @@ import numpy as np
 
 from nearcast.columns.subscribers import SubscriberBatch, Subscribers
 from nearcast.indexes.impact_grid.verify import (
-    NOTHING_IN_COMMON,
     bits_of,
     empty_table,
     few_in_common,
@@ -16,6 +15,7 @@ from nearcast.indexes.impact_grid.verify import (
 )
 from nearcast.kernels.compile import kernel
 from nearcast.kernels.ranked_layouts import RECORD
+from nearcast.kernels.scoring import NOTHING_IN_COMMON
 
 MOST = 100_000
 
