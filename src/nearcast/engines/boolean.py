@@ -20,6 +20,7 @@ from nearcast.columns.identifiers import Identifiers, id_array
 from nearcast.columns.messages import MessageBatch
 from nearcast.columns.schemas import delivery_table
 from nearcast.columns.shapes import ShapeStore
+from nearcast.engines.asked_ids import numbers_of
 from nearcast.engines.border import Border
 from nearcast.engines.compacting import Filed, compacted, wants_compacting
 from nearcast.engines.delivering import deliver_runs
@@ -106,12 +107,9 @@ class Matcher:
             self._file(read_subscription_table(table, self._border))
 
     def unsubscribe(self, ids: Iterable[Id]) -> None:
-        """Forget subscriptions; unknown ids are ignored."""
-        wanted = [checked_id(value, "subscription", NearcastError) for value in listed(ids, (int, str), "ids")]
+        """Forget subscriptions, by a list of ids or a column of a table; unknown ids are ignored."""
         with self._lock.writing():
-            kind = str if self._ids.kind == "string" else int
-            known = id_array([value for value in wanted if isinstance(value, kind)])
-            self._remove(np.unique(self._ids.find(known)))
+            self._remove(numbers_of(ids, self._ids))
             self._clear_dead()
             self._merge_beside()
             self.report = MatchReport()

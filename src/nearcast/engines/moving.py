@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from nearcast.columns.identifiers import id_array
+from nearcast.engines.asked_ids import numbers_of
 from nearcast.engines.explaining import explain_match
 from nearcast.engines.filing import clauses_of_parsed, clauses_of_plain
 from nearcast.engines.keyword_kind import KeywordKind
@@ -108,14 +109,12 @@ class MovingMatcher:
             return self._file(read_subscription_table(table, self._state.border))
 
     def unsubscribe(self, ids: Iterable[Id]) -> None:
-        """Forget subscriptions; unknown ids are ignored, and nothing is reported."""
-        wanted = [checked_id(value, "subscription", NearcastError) for value in listed(ids, (int, str), "ids")]
+        """Forget subscriptions, by a list of ids or a column of a table; unknown ids are ignored, and nothing is reported."""
         with self._lock.writing():
             state = self._state
-            kind = str if state.ids.kind == "string" else int
-            numbers = np.unique(state.ids.find(id_array([value for value in wanted if isinstance(value, kind)])))
+            numbers = numbers_of(ids, state.ids)
             if self._silent is not None:
-                self._silent.forget(state, numbers[numbers >= 0])
+                self._silent.forget(state, numbers)
             state.remove(numbers)
             state.clear_dead()
             state.report = MatchReport()
@@ -222,9 +221,8 @@ class MovingMatcher:
         It counts until the next report of the subscription, or until `positions` is asked for it. A circle or box without
         extent: every move must be reported (so for other regions than circles and boxes).
         """
-        wanted = [checked_id(value, "subscription", NearcastError) for value in listed(ids, (int, str), "ids")]
         with self._lock.writing():
-            return self._silent_subscribers().regions(self._state, wanted)
+            return self._silent_subscribers().regions(self._state, numbers_of(ids, self._state.ids))
 
     @property
     def traffic(self) -> Traffic:
@@ -256,10 +254,9 @@ class MovingMatcher:
 
     def current_table(self, ids: Iterable[Id] | None = None) -> pa.Table:
         """The results of several subscriptions, or of all: subscription_id, message_id. Unknown ids have none."""
-        wanted = None if ids is None else [checked_id(value, "subscription", NearcastError) for value in ids]
         with self._lock.reading():
             own, messages = self._state.ids, self._state.messages
-            numbers = np.arange(own.n, dtype=np.int32) if wanted is None else np.unique(own.find(id_array(wanted)))
+            numbers = np.arange(own.n, dtype=np.int32) if ids is None else numbers_of(ids, own)
             found = self._state.results(numbers)
             return pa.table({"subscription_id": own.take(found.number), "message_id": messages.ids.take(found.message)})
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -177,6 +178,66 @@ def test_one_thing_instead_of_a_list_is_explained() -> None:
             call(given)
     with pytest.raises(NearcastError, match="id"):
         matcher.unsubscribe([1.5])  # type: ignore[list-item]
+
+
+def _engines_with_one() -> tuple[nc.Matcher, nc.MovingMatcher, nc.Ranker]:
+    """Each with subscription 1, which message 7 concerns."""
+    matcher, moving, ranker = nc.Matcher(), nc.MovingMatcher(), nc.Ranker(nc.CountWindow(5))
+    subscription, message = nc.Subscription(1, keywords=["tea"]), nc.Message(7, keywords=["tea"], location=(0, 0))
+    matcher.subscribe([subscription])
+    moving.subscribe([subscription])
+    moving.publish([message])
+    ranker.subscribe([nc.RankedSubscription(1, ["tea"], (0, 0))])
+    ranker.publish([message])
+    return matcher, moving, ranker
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [1],
+        np.array([1, 2]),
+        pa.array([1, 1], pa.int32()),
+        pa.chunked_array([[2], [1]]),
+        ["1", 1],
+        [1, "1"],
+    ],
+    ids=str,
+)
+def test_ids_are_given_as_a_list_or_as_a_column(ids: Any) -> None:
+    matcher, moving, ranker = _engines_with_one()
+    assert moving.current_table(ids)["message_id"].to_pylist() == [7]
+    assert ranker.top_table(ids)["message_id"].to_pylist() == [7]
+    for engine in (matcher, moving, ranker):
+        engine.unsubscribe(ids)
+        assert engine.stats()["subscriptions"] == 0
+
+
+@pytest.mark.parametrize("ids", [[], ["1"], pa.array(["1"]), pa.array([2]), pa.chunked_array([], pa.int64())], ids=str)
+def test_ids_of_nobody_are_ignored(ids: Any) -> None:
+    matcher, moving, ranker = _engines_with_one()
+    assert moving.current_table(ids).num_rows == 0
+    assert ranker.top_table(ids).num_rows == 0
+    for engine in (matcher, moving, ranker):
+        engine.unsubscribe(ids)
+        assert engine.stats()["subscriptions"] == 1
+
+
+@pytest.mark.parametrize(
+    ("ids", "said"),
+    [
+        (5, "ids were given as 5; expected a list"),
+        ("abc", "ids were given as 'abc'; expected a list"),
+        (pa.array([1, None]), "a column with 1 nulls; expected an id in each row"),
+        (pa.array([1.5]), "of type double"),
+    ],
+    ids=str,
+)
+def test_ids_that_cannot_be_are_explained(ids: Any, said: str) -> None:
+    matcher, moving, ranker = _engines_with_one()
+    for call in (matcher.unsubscribe, moving.unsubscribe, ranker.unsubscribe, moving.current_table, ranker.top_table):
+        with pytest.raises(NearcastError, match=said):
+            call(ids)
 
 
 def test_arguments_in_the_wrong_order_are_no_explanation() -> None:

@@ -14,6 +14,7 @@ import pyarrow as pa
 from nearcast.columns.folder import read_folder, write_folder
 from nearcast.columns.identifiers import Identifiers, id_array
 from nearcast.columns.lines import lined_copy
+from nearcast.engines.asked_ids import numbers_of
 from nearcast.engines.border import Border
 from nearcast.engines.keyword_kind import KeywordKind
 from nearcast.engines.listing import listed as _listed
@@ -165,11 +166,9 @@ class Ranker:
             return self._file(read_ranked_table(table, self._border))
 
     def unsubscribe(self, ids: Iterable[Id]) -> None:
-        """Forget subscriptions; unknown ids are ignored, and nothing is reported."""
-        wanted = [checked_id(value, "subscription", NearcastError) for value in _listed(ids, (int, str), "ids")]
+        """Forget subscriptions, by a list of ids or a column of a table; unknown ids are ignored, and nothing is reported."""
         with self._lock.writing():
-            kind = str if self._ids.kind == "string" else int
-            self._ranking.remove(np.unique(self._ids.find(id_array([value for value in wanted if isinstance(value, kind)]))))
+            self._ranking.remove(numbers_of(ids, self._ids))
             self.report = MatchReport()
 
     def _file(self, read: ReadSubscribers) -> pa.Table:
@@ -227,10 +226,9 @@ class Ranker:
 
     def top_table(self, ids: Iterable[Id] | None = None) -> pa.Table:
         """The lists of several subscriptions, or of all: subscription_id, message_id, score, in order."""
-        wanted = None if ids is None else [checked_id(value, "subscription", NearcastError) for value in ids]
         with self._lock.reading():
             ranking = self._ranking
-            numbers = ranking.alive() if wanted is None else np.unique(self._ids.find(id_array(wanted)))
+            numbers = ranking.alive() if ids is None else numbers_of(ids, self._ids)
             subscriber, number, score = ranking.lists(numbers[ranking.are_alive(numbers)])
             ids_of = {"subscription_id": self._ids.take(subscriber), "message_id": ranking.window.ids_of(number)}
             return pa.table({**ids_of, "score": score})
