@@ -258,17 +258,20 @@ def test_an_index_stays_small_while_the_window_slides(name: str, monkeypatch: py
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_small_pieces_become_one(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nearcast.indexes.window_pieces.TAIL", 1)
+def test_small_pieces_become_one_where_somebody_searches(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for limit, value in (("TAIL", 2), ("_WORTH_SETTLING", 0)):
+        monkeypatch.setattr(f"nearcast.indexes.window_pieces.{limit}", value)
     made: dict[str, Any] = {"index": "ranked_scan", "space": "plane", "max_distance": 100.0, "window_index": name}
-    ranker, n_pieces = nc.Ranker(nc.CountWindow(20), **made), []
+    ranker, n_pieces = nc.Ranker(nc.CountWindow(80), **made), []
     pieces: Any = ranker._ranking.shards[0].window_index
-    for number in range(12):
+    for number in range(60):
         ranker.publish([nc.Message(number, ["a"], (number, 0))])
         n_pieces.append(len(pieces.table))
-    assert min(n_pieces[1:]) < max(n_pieces)
-    ranker.subscribe([nc.RankedSubscription(1, ["a"], (0, 0), k=12, spatial_weight=1.0)])
-    assert [message for message, _ in ranker.top(1)] == list(range(12))
+        if number >= 40:
+            ranker.subscribe([nc.RankedSubscription(1, ["a"], (0, 0), k=60, spatial_weight=1.0)])
+            assert [message for message, _ in ranker.top(1)] == list(range(number + 1))
+    assert n_pieces[39] == 20
+    assert min(n_pieces[40:]) < 20
 
 
 def test_nobody_finds_anything_in_an_empty_window() -> None:

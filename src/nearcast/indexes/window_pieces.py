@@ -1,9 +1,10 @@
 """A window filed in pieces: each is a run of consecutive messages, filed once and never changed.
 
-New messages wait in a short tail. Once there are enough they become a piece; pieces of like size become one larger piece, and
-a piece is dropped when its last message is over. So a message is filed anew a few times in its life, and clearing the window
-moves nothing. All pieces lie one after the other in the same arrays: the newest, which are put together, at the end, the
-oldest, which are dropped, in front. Large pieces are put together in a thread, and take the place of the smaller ones later.
+New messages wait in a short tail. Once there are enough they become a piece; pieces of like size become one larger piece where
+there are so many searches that it pays, and a piece is dropped when its last message is over. So a message is filed anew a few
+times in its life at most, and clearing the window moves nothing. All pieces lie one after the other in the same arrays: the
+newest, which are put together, at the end, the oldest, which are dropped, in front. Large pieces are put together in a thread,
+and take the place of the smaller ones later.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ TAIL = 4096
 _TAIL_SHARE, _LONGEST_TAIL = 64, 4
 # A piece and those after it become one when those are so many times as large.
 _GROWTH = 7
+# A piece more costs a search as much as filing so many messages.
+_COST_OF_PIECE = 4.0
 # No piece grows beyond this share of the window, so that what is over is dropped soon.
 _LARGEST_SHARE = 2
 # So many messages are filed in a thread.
@@ -85,7 +88,7 @@ class PiecedWindow(WindowIndex):
 
     def _begin_tail(self, first: int) -> None:
         """A tail without messages yet."""
-        self.tail_first, self.n_tail = first, 0
+        self.tail_first, self.n_tail, self._n_searched = first, 0, 0
         self._last_of = np.full(0, NO_POSTING, np.int32)
         self._before, self._message = GrowingArray(np.int32), GrowingArray(np.int32)
 
@@ -117,8 +120,8 @@ class PiecedWindow(WindowIndex):
             largest = max(8 * TAIL, (window.next_number - self._oldest) // _LARGEST_SHARE)
             for begin in range(max(self.tail_first, self._oldest), window.next_number, largest):
                 self._file(window, begin, min(begin + largest, window.next_number))
-            self._begin_tail(window.next_number)
             self._put_together(window, largest)
+            self._begin_tail(window.next_number)
         else:
             self._link(layout, first, window.base + first - self.tail_first)
 
@@ -143,12 +146,16 @@ class PiecedWindow(WindowIndex):
                 self.table[:, STARTS + at] -= n_over
 
     def _put_together(self, window: MessageWindow, largest: int) -> None:
-        """Make one piece of the newest ones, if they outgrow the first of them."""
+        """Make one piece of the newest ones, if they outgrow the first of them and there are enough searches."""
         if self._merge is not None:
             return
+        # While the new piece lives, by those since the tail began.
+        n_searches = self._n_searched * (window.next_number - self._oldest) / self.n_tail
         size = self.table[:, END] - self.table[:, FIRST]
         newer = size[::-1].cumsum()[::-1] - size
-        for at in np.flatnonzero((_GROWTH * size <= newer) & (size + newer <= largest)).tolist()[:1]:
+        n_newer = np.arange(len(size))[::-1]
+        is_worth_it = _COST_OF_PIECE * n_newer * n_searches >= size + newer
+        for at in np.flatnonzero((_GROWTH * size <= newer) & (size + newer <= largest) & is_worth_it).tolist()[:1]:
             first, end = int(self.table[at, FIRST]), window.next_number
             begin = max(first, self._oldest)
             if end - begin < _LEAST_BESIDE:
@@ -228,6 +235,7 @@ class PiecedWindow(WindowIndex):
         start = np.concatenate([[0], np.cumsum(n_wanted)]).astype(np.int64)
         found = Best(start, np.zeros(len(numbers), np.int32), np.empty(int(start[-1]), np.int64), np.empty(int(start[-1])))
         if self.frame is not None and len(numbers):
+            self._n_searched += len(numbers)
             is_worth_it = _WORTH_SETTLING * len(numbers) > window.n
             if is_worth_it and (len(self.table) > _LARGEST_SHARE or self.n_tail > _SHORT_TAIL):
                 self._settle(window)
