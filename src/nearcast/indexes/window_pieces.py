@@ -35,8 +35,8 @@ TAIL = 4096
 _TAIL_SHARE, _LONGEST_TAIL = 64, 4
 # A piece and those after it become one when those are so many times as large.
 _GROWTH = 7
-# A piece more costs a search as much as filing so many messages.
-_COST_OF_PIECE = 4.0
+# A piece more costs a search as much as filing so many words of messages.
+_COST_OF_PIECE = 36.0
 # No piece grows beyond this share of the window, so that what is over is dropped soon.
 _LARGEST_SHARE = 2
 # So many messages are filed in a thread.
@@ -153,8 +153,9 @@ class PiecedWindow(WindowIndex):
         n_searches = self._n_searched * (window.next_number - self._oldest) / self.n_tail
         size = self.table[:, END] - self.table[:, FIRST]
         newer = size[::-1].cumsum()[::-1] - size
-        n_newer = np.arange(len(size))[::-1]
-        is_worth_it = _COST_OF_PIECE * n_newer * n_searches >= size + newer
+        word_start, n_newer = window.layout().keyword_start, np.arange(len(size))[::-1]
+        n_words = word_start[window.n] - word_start[np.maximum(self.table[:, FIRST], self._oldest) - window.base]
+        is_worth_it = _COST_OF_PIECE * n_newer * n_searches >= n_words
         for at in np.flatnonzero((_GROWTH * size <= newer) & (size + newer <= largest) & is_worth_it).tolist()[:1]:
             first, end = int(self.table[at, FIRST]), window.next_number
             begin = max(first, self._oldest)
