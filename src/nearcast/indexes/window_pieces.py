@@ -36,7 +36,7 @@ _TAIL_SHARE, _LONGEST_TAIL = 64, 4
 # A piece and those after it become one when those are so many times as large.
 _GROWTH = 7
 # A piece more costs a search as much as filing so many words of messages.
-_COST_OF_PIECE = 36.0
+_COST_OF_PIECE = 16.0
 # No piece grows beyond this share of the window, so that what is over is dropped soon.
 _LARGEST_SHARE = 2
 # So many messages are filed in a thread.
