@@ -10,7 +10,7 @@ from nearcast.kernels.compile import kernel
 from nearcast.kernels.ranked_layouts import RECORD, WORDS, WindowArrays
 from nearcast.kernels.scoring import NOTHING_IN_COMMON, dot_of
 
-N_KEYWORDS = 60
+N_KEYWORDS, GONE = 60, 7
 
 
 @kernel
@@ -36,7 +36,8 @@ def test_sums_are_those_of_the_words_in_common_from_the_smallest_value_up(seed: 
     subscribers = Subscribers()
     batch = SubscriberBatch(np.arange(n, dtype=np.int32), half, half, half, np.ones(n, np.int32), start, keyword)
     subscribers.put(batch, np.ones(N_KEYWORDS))
-    # Words that are in messages stand behind those of a record, too.
+    # Words that are in messages stand behind those of a record, too; of one that is gone all do.
+    subscribers.forget_words(np.array([GONE], np.int32))
     rows = subscribers.layout()
     for s in range(n):
         if wanted[s] < 5:
@@ -50,7 +51,7 @@ def test_sums_are_those_of_the_words_in_common_from_the_smallest_value_up(seed: 
     dots_of_all(rows, window, np.empty(N_KEYWORDS), dots)
     n_none = 0
     for s in range(n):
-        own = set(keyword[start[s] : start[s + 1]].tolist())
+        own = set(keyword[start[s] : start[s + 1]].tolist()) if s != GONE else set()
         for place in range(len(sizes)):
             at = range(message_start[place], message_start[place + 1])
             found = sorted(value[i] for i in at if int(message_keyword[i]) in own)
