@@ -6,7 +6,7 @@ The environment (`NEARCAST_<NAME>`) overrides a default; `docs/reference/setting
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from nearcast.errors import NearcastError
 
@@ -18,10 +18,10 @@ class Setting:
     name: str
     default: int | str
     help: str
+    variable: str = field(init=False)
 
-    @property
-    def variable(self) -> str:
-        return f"NEARCAST_{self.name.upper()}"
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "variable", f"NEARCAST_{self.name.upper()}")
 
     @property
     def value(self) -> int | str:

@@ -47,27 +47,30 @@ class _Literal(NamedTuple):
     is_negated: bool = False
 
 
+class _Alternatives(NamedTuple):
+    """Clauses as masks, none of them superfluous, and the words they name."""
+
+    masks: list[int]
+    words: int
+
+
 def expand(text: str, steps: tuple[Step, ...], analysis: Analysis, most_clauses: int, most_words: int) -> tuple[Clause, ...]:
     """The clauses of a postfix expression, sorted; InterestError past a limit or if nothing can ever match."""
     literals = _push_not_inward(text, steps, analysis)
-    numbers: dict[str, int] = {}
-    for literal in literals:
-        for word in literal.words:
-            numbers.setdefault(word, len(numbers))
-    masks = _Masks(text, numbers, most_clauses)
-    clauses = [masks.clause(mask) for mask in masks.evaluate(literals)]
+    expansion = _Expansion(text, sorted({word for literal in literals for word in literal.words}), most_clauses)
+    clauses = sorted(expansion.words_of(mask) for mask in expansion.evaluate(literals))
     if not clauses:
         raise InterestError(
             f"the interest {_shown(text)!r} can never match: every alternative wants and forbids the same word; correct it"
         )
-    for clause in clauses:
-        n_words = len(clause.required) + len(clause.forbidden)
+    for required, forbidden in clauses:
+        n_words = len(required) + len(forbidden)
         if n_words > most_words:
             raise InterestError(
                 f"one alternative of the interest {_shown(text)!r} has {n_words} words; at most {most_words} are allowed; "
                 "shorten it or raise NEARCAST_MAX_SUBSCRIPTION_KEYWORDS"
             )
-    return tuple(sorted(clauses, key=lambda clause: (sorted(map(str, clause.required)), sorted(map(str, clause.forbidden)))))
+    return tuple([Clause(frozenset(required), frozenset(forbidden)) for required, forbidden in clauses])
 
 
 def _push_not_inward(text: str, steps: tuple[Step, ...], analysis: Analysis) -> list[_Literal]:
@@ -96,75 +99,86 @@ def _push_not_inward(text: str, steps: tuple[Step, ...], analysis: Analysis) -> 
     return literals
 
 
-class _Masks:
+class _Expansion:
     """Clauses as integers: bit i says word i is required, bit n + i that it is forbidden.
 
-    Then "A makes B superfluous" is `A & B == A`.
+    Then "A makes B superfluous" is `A & B == A`. Alternatives that share no word need no search for superfluous ones.
     """
 
-    def __init__(self, text: str, numbers: dict[str, int], most_clauses: int) -> None:
+    def __init__(self, text: str, words: list[str], most_clauses: int) -> None:
         self.text = text
-        self.numbers = numbers
-        self.words = list(numbers)
+        self.words = words
+        self.n = len(words)
         self.most_clauses = most_clauses
-        self.required_bits = (1 << len(numbers)) - 1
+        self.required_bits = (1 << self.n) - 1
 
     def evaluate(self, literals: list[_Literal]) -> list[int]:
-        stack: list[list[int]] = []
-        for literal in literals:
-            if literal.kind == AND:
+        bit_of = {word: 1 << i for i, word in enumerate(self.words)}
+        stack: list[_Alternatives] = []
+        for kind, words, is_negated in literals:
+            if kind in (AND, OR):
                 right, left = stack.pop(), stack.pop()
-                stack.append(self._both(left, right))
-            elif literal.kind == OR:
-                right, left = stack.pop(), stack.pop()
-                stack.append(self._either(left, right))
-            else:
-                bits = [1 << self.numbers[word] for word in literal.words]
-                if literal.is_negated:
-                    # NOT (a and b) = NOT a or NOT b.
-                    stack.append(self._smallest({bit << len(self.words) for bit in bits}))
-                else:
-                    stack.append([sum(bits)])
-        return stack[0]
+                combined = self._both(left, right) if kind == AND else self._either(left, right)
+                stack.append(_Alternatives(combined, left.words | right.words))
+                continue
+            bits = [bit_of[word] for word in words]
+            # NOT (a and b) = NOT a or NOT b.
+            masks = self._within_limit([bit << self.n for bit in bits]) if is_negated else [sum(bits)]
+            stack.append(_Alternatives(masks, sum(bits)))
+        return stack[0].masks
 
-    def clause(self, mask: int) -> Clause:
-        return Clause(self._words(mask & self.required_bits), self._words(mask >> len(self.words)))
+    def words_of(self, mask: int) -> tuple[list[str], list[str]]:
+        """The required and the forbidden words of a clause, sorted as the words are."""
+        return self._named(mask & self.required_bits), self._named(mask >> self.n)
 
-    def _words(self, bits: int) -> frozenset[Keyword]:
-        return frozenset(word for i, word in enumerate(self.words) if bits >> i & 1)
+    def _named(self, bits: int) -> list[str]:
+        named = []
+        while bits:
+            lowest = bits & -bits
+            named.append(self.words[lowest.bit_length() - 1])
+            bits ^= lowest
+        return named
 
-    def _either(self, left: list[int], right: list[int]) -> list[int]:
+    def _either(self, left: _Alternatives, right: _Alternatives) -> list[int]:
+        if not left.words & right.words:
+            return self._within_limit(left.masks + right.masks)
         # Both sides are free of superfluous clauses, so only clauses of different sides are compared: a long chain of
         # OR costs the square of its length and not the cube.
-        kept = [a for a in left if not any(a & b == b for b in right)]
-        return self._within_limit(kept + [b for b in right if not any(a & b == a for a in kept)])
+        kept = [a for a in left.masks if not any(a & b == b for b in right.masks)]
+        return self._within_limit(kept + [b for b in right.masks if not any(a & b == a for a in kept)])
 
-    def _both(self, left: list[int], right: list[int]) -> list[int]:
+    def _both(self, left: _Alternatives, right: _Alternatives) -> list[int]:
+        if not left.words & right.words:
+            self._check_number(len(left.masks) * len(right.masks))
+            return [a | b for a in left.masks for b in right.masks]
         # An alternative that already implies one of the other side needs no combining: keeps (X) AND (X) small.
-        kept = {a for a in left if any(a & b == b for b in right)} | {b for b in right if any(a & b == a for a in left)}
-        rest_left = [a for a in left if a not in kept]
-        rest_right = [b for b in right if b not in kept]
+        kept = {a for a in left.masks if any(a & b == b for b in right.masks)}
+        kept |= {b for b in right.masks if any(a & b == a for a in left.masks)}
+        rest_left = [a for a in left.masks if a not in kept]
+        rest_right = [b for b in right.masks if b not in kept]
         combined = (a | b for a in rest_left for b in rest_right)
-        n = len(self.words)
-        return self._smallest(kept | {mask for mask in combined if not mask & self.required_bits & (mask >> n)})
+        return self._smallest(kept | {mask for mask in combined if not mask & self.required_bits & (mask >> self.n)})
 
     def _smallest(self, masks: set[int]) -> list[int]:
         """Without superfluous clauses. Fewest words first: no later clause can make an earlier one superfluous."""
         kept: list[int] = []
-        for mask in sorted(masks, key=lambda mask: (mask.bit_count(), mask)):
+        for mask in sorted(masks, key=int.bit_count):
             if any(mask & smaller == smaller for smaller in kept):
                 continue
             kept.append(mask)
-            self._within_limit(kept)
+            self._check_number(len(kept))
         return kept
 
     def _within_limit(self, masks: list[int]) -> list[int]:
-        if len(masks) > self.most_clauses:
+        self._check_number(len(masks))
+        return masks
+
+    def _check_number(self, n_clauses: int) -> None:
+        if n_clauses > self.most_clauses:
             raise InterestError(
                 f"the interest {_shown(self.text)!r} has more than {self.most_clauses} alternatives when written out; "
                 "split it into several subscriptions or raise NEARCAST_MAX_INTEREST_CLAUSES"
             )
-        return masks
 
 
 def _shown(text: str) -> str:

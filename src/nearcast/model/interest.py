@@ -9,7 +9,6 @@ import re
 from collections.abc import Container
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import NamedTuple
 
 from nearcast import settings
 from nearcast.errors import InterestError, KeywordError
@@ -17,7 +16,9 @@ from nearcast.model.analysis import DEFAULT_ANALYSIS, Analysis
 from nearcast.model.dnf import AND, NOT, OR, PHRASE, WORD, Clause, Step, expand
 
 _OPERATORS = {"AND": AND, "&&": AND, "OR": OR, "||": OR, "NOT": NOT, "!": NOT}
-_BINDING = {OR: 1, AND: 2, NOT: 3}
+_OPEN = "("
+_BINDING = {_OPEN: 0, OR: 1, AND: 2, NOT: 3}
+# Every text without blanks at its end is a row of these.
 _TOKEN = re.compile(
     r"""\s*(?: (?P<operator> && | \|\| | ! )
              | (?P<open> \( ) | (?P<close> \) )
@@ -26,13 +27,6 @@ _TOKEN = re.compile(
              | (?P<word> (?: (?! && | \|\| ) [^\s"()] )+ ) )""",
     re.VERBOSE,
 )
-_OPEN = "("
-
-
-class _Token(NamedTuple):
-    kind: str
-    text: str
-    position: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,101 +87,88 @@ class _Parser:
     def __init__(self, text: str) -> None:
         self.text = text
         self.steps: list[Step] = []
-        self.waiting: list[_Token] = []
+        # Operators and open parentheses whose right side is not complete yet.
+        self.pending: list[Step] = []
+        self.longest_word = settings.limit("max_keyword_bytes")
         self.most_depth = settings.limit("max_interest_depth")
         self.n_nested = 0
 
     def parse(self) -> list[Step]:
         has_operand = False
-        for token in self._tokens():
-            if token.kind in (AND, OR):
+        for match in _TOKEN.finditer(self.text.rstrip()):
+            kind = str(match.lastgroup)
+            text, position = match[kind], match.start(kind)
+            operator = _OPERATORS.get(text.upper()) if kind in ("word", "operator") and len(text) <= 3 else None
+            if operator in (AND, OR):
                 if not has_operand:
-                    raise self._error(f"{token.text!r} has nothing on its left", token.position, "a word before it")
-                self._push_operator(token)
+                    raise self._error(f"{text!r} has nothing on its left", position, "a word before it")
+                self._push_operator(Step(operator, text, position))
                 has_operand = False
-            elif token.kind == ")":
+            elif kind == "close":
                 if not has_operand:
-                    raise self._error("')' comes too early", token.position, "a word, a phrase or '('")
-                self._close(token)
+                    raise self._error("')' comes too early", position, "a word, a phrase or '('")
+                self._close(position)
             else:
                 if has_operand:
-                    self._push_operator(_Token(AND, "", token.position))
-                has_operand = token.kind in (WORD, PHRASE)
+                    self._push_operator(Step(AND, "", position))
+                has_operand = operator is None and kind != "open"
                 if has_operand:
-                    self.steps.append(self._operand(token))
+                    self.steps.append(self._operand(kind, text, position))
                 else:
-                    self._nest(token)
+                    self._nest(Step(operator or _OPEN, text, position))
         return self._finish(has_operand)
 
     def _finish(self, has_operand: bool) -> list[Step]:
-        if not self.steps and not self.waiting:
+        if not self.steps and not self.pending:
             raise InterestError(f"the interest {self.text!r} is empty; expected at least one word", 0)
         if not has_operand:
-            last = self.waiting[-1]
+            last = self.pending[-1]
             raise self._error(f"{last.text!r} has nothing on its right", last.position, "a word after it")
-        while self.waiting:
-            token = self.waiting.pop()
-            if token.kind == _OPEN:
-                raise self._error("'(' is never closed", token.position, "a matching ')'")
-            self.steps.append(Step(token.kind, token.text, token.position))
+        self._pop_operators(0)
+        if self.pending:
+            raise self._error("'(' is never closed", self.pending[-1].position, "a matching ')'")
         return self.steps
 
-    def _tokens(self) -> list[_Token]:
-        tokens: list[_Token] = []
-        position = 0
-        end = len(self.text.rstrip())
-        while position < end:
-            match = _TOKEN.match(self.text, position)
-            if match is None or match.lastgroup is None:
-                raise self._error("this is not part of an interest", position, "a word")
-            kind, text, start = match.lastgroup, match.group(match.lastgroup), match.start(match.lastgroup)
-            position = match.end()
-            if kind == "unclosed":
-                raise self._error("the quote is never closed", start, "a second '\"'")
-            if kind == "word" and text.upper() in _OPERATORS:
-                kind = "operator"
-            if kind == "operator":
-                tokens.append(_Token(_OPERATORS[text.upper()], text, start))
-            elif kind in ("open", "close"):
-                tokens.append(_Token(text, text, start))
-            else:
-                tokens.append(_Token(PHRASE if kind == "phrase" else WORD, text, start))
-        return tokens
+    def _operand(self, kind: str, text: str, position: int) -> Step:
+        if kind == "unclosed":
+            raise self._error("the quote is never closed", position, "a second '\"'")
+        if kind == "phrase":
+            if not DEFAULT_ANALYSIS.words(text):
+                raise self._error(f"the phrase {text!r} has no words", position, "letters or digits in the quotes")
+            return Step(PHRASE, text, position)
+        # A short word in ASCII is always a keyword.
+        if len(text) > self.longest_word or not text.isascii():
+            try:
+                DEFAULT_ANALYSIS.keyword(text)
+            except KeywordError as error:
+                raise self._error(str(error), position, "a keyword") from None
+        return Step(WORD, text, position)
 
-    def _operand(self, token: _Token) -> Step:
-        try:
-            if token.kind == WORD:
-                DEFAULT_ANALYSIS.keyword(token.text)
-            elif not DEFAULT_ANALYSIS.words(token.text):
-                raise self._error(f"the phrase {token.text!r} has no words", token.position, "letters or digits in the quotes")
-        except KeywordError as error:
-            raise self._error(str(error), token.position, "a keyword") from None
-        return Step(token.kind, token.text, token.position)
-
-    def _nest(self, token: _Token) -> None:
+    def _nest(self, step: Step) -> None:
         self.n_nested += 1
         if self.n_nested > self.most_depth:
             raise self._error(
-                f"parentheses and NOT are nested deeper than {self.most_depth}", token.position, "a flatter interest"
+                f"parentheses and NOT are nested deeper than {self.most_depth}", step.position, "a flatter interest"
             )
-        self.waiting.append(token)
+        self.pending.append(step)
 
-    def _push_operator(self, token: _Token) -> None:
-        while self.waiting and self.waiting[-1].kind != _OPEN and _BINDING[self.waiting[-1].kind] >= _BINDING[token.kind]:
-            self._emit(self.waiting.pop())
-        self.waiting.append(token)
+    def _push_operator(self, step: Step) -> None:
+        self._pop_operators(_BINDING[step.kind])
+        self.pending.append(step)
 
-    def _close(self, token: _Token) -> None:
-        while self.waiting and self.waiting[-1].kind != _OPEN:
-            self._emit(self.waiting.pop())
-        if not self.waiting:
-            raise self._error("')' closes nothing", token.position, "a '(' before it")
-        self.waiting.pop()
+    def _pop_operators(self, loosest: int) -> None:
+        """Append the pending operators that bind at least so tightly, up to the last open parenthesis."""
+        while self.pending and _BINDING[self.pending[-1].kind] >= max(1, loosest):
+            step = self.pending.pop()
+            self.n_nested -= step.kind == NOT
+            self.steps.append(step)
+
+    def _close(self, position: int) -> None:
+        self._pop_operators(0)
+        if not self.pending:
+            raise self._error("')' closes nothing", position, "a '(' before it")
+        self.pending.pop()
         self.n_nested -= 1
-
-    def _emit(self, token: _Token) -> None:
-        self.n_nested -= token.kind == NOT
-        self.steps.append(Step(token.kind, token.text, token.position))
 
     def _error(self, what: str, position: int, expected: str) -> InterestError:
         start, end = max(position - 20, 0), position + 20
