@@ -23,10 +23,10 @@ _HERE, _RENAME_EXCHANGE = -100, 2
 
 
 def write_folder(folder: str | Path, kind: str, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Save arrays and facts; a reader sees the old folder or the new one, never a mixture."""
+    """Save arrays and facts, in place of an older saved folder or an empty one. Readers see the old folder or the new one."""
     target = Path(folder)
-    if target.exists() and not (target / MANIFEST).is_file():
-        raise StoredFormatError(f"{str(target)!r} exists and is not a saved nearcast folder; choose another place")
+    if target.exists() and not (target / MANIFEST).is_file() and not _is_empty(target):
+        raise StoredFormatError(f"{str(target)!r} exists and is not a saved nearcast folder; choose another folder")
     target.parent.mkdir(parents=True, exist_ok=True)
     aside = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
     aside.mkdir()
@@ -84,6 +84,10 @@ def _write_text(path: Path, text: str) -> None:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
+
+
+def _is_empty(path: Path) -> bool:
+    return path.is_dir() and not any(path.iterdir())
 
 
 def _sync(folder: Path) -> None:

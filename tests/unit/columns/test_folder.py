@@ -61,8 +61,16 @@ def test_a_failed_save_leaves_the_old_folder_and_no_rubbish(tmp_path: Path, monk
     assert [p.name for p in tmp_path.iterdir()] == ["s"]
 
 
+def test_a_folder_may_be_there_if_it_is_empty(tmp_path: Path) -> None:
+    (tmp_path / "s").mkdir()
+    folders.write_folder(tmp_path / "s", "thing", {"x": 1}, ARRAYS)
+    assert folders.read_folder(tmp_path / "s", "thing")[0] == {"x": 1}
+    assert [p.name for p in tmp_path.iterdir()] == ["s"]
+
+
 def test_a_folder_that_is_not_ours_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "cat.jpg").touch()
     with pytest.raises(StoredFormatError, match="not a saved nearcast folder"):
         folders.write_folder(tmp_path / "photos", "thing", {}, ARRAYS)
 
