@@ -21,7 +21,8 @@ from nearcast.client import ApiError, AsyncClient, Client, ServerUnreachable, ve
 from nearcast.client.resuming import Resume, refusal
 from nearcast.client.shapes import place_shape, region_shape
 from nearcast.errors import NearcastError
-from nearcast.service.wire import (
+from nearcast.testing.small_servers import SmallServer
+from nearcast.wire.api import (
     BoxShape,
     CircleShape,
     DeliveryOptions,
@@ -32,7 +33,6 @@ from nearcast.service.wire import (
     PolygonShape,
     SubscriptionIn,
 )
-from nearcast.testing.small_servers import SmallServer
 
 pytestmark = pytest.mark.xdist_group("service")
 

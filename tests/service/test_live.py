@@ -27,10 +27,10 @@ from nearcast.service.callers import Caller
 from nearcast.service.limits import read_limits
 from nearcast.service.live.opening import LiveRequest, LiveStreams
 from nearcast.service.reading import Frame, Pace
-from nearcast.service.wire import DeliveryOptions, Event, MessageIn, PointShape, RateLimit, SubscriptionIn
 from nearcast.storage.store import open_store
 from nearcast.testing.budget import Budget
 from nearcast.testing.small_servers import SmallServer, small_server
+from nearcast.wire.api import DeliveryOptions, Event, MessageIn, PointShape, RateLimit, SubscriptionIn
 
 pytestmark = pytest.mark.xdist_group("service")
 

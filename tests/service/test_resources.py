@@ -11,7 +11,7 @@ import httpx
 import msgspec
 import pytest
 
-from nearcast.service.wire import ErrorOut, InboxPage
+from nearcast.wire.api import ErrorOut, InboxPage
 
 pytestmark = pytest.mark.xdist_group("service")
 POINT = {"type": "Point", "coordinates": [13.4, 52.5]}

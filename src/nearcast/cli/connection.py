@@ -8,7 +8,7 @@ import typer
 
 if TYPE_CHECKING:
     from nearcast.client import Client
-    from nearcast.service.wire import BulkResult, Event
+    from nearcast.wire.api import BulkResult, Event
 
 DEFAULT_URL = "http://127.0.0.1:8080"
 Url = Annotated[str, typer.Option("--url", envvar="NEARCAST_URL", help="The server.")]
@@ -42,7 +42,7 @@ def report_bulk(result: BulkResult, what: str) -> None:
 
 def one_line(event: Event) -> str:
     """An event for people."""
-    from nearcast.service.wire import PointShape
+    from nearcast.wire.api import PointShape
 
     kind = event.type.removeprefix("io.nearcast.")
     data, parts = event.data, [f"{event.time:%H:%M:%S}", f"{kind:<8}", event.subject]

@@ -66,7 +66,7 @@ def _explain_there(
     with connect(url, key) as client:
         from nearcast.client.shapes import place_shape
         from nearcast.model.delivery import Explanation
-        from nearcast.service.wire import MessageIn
+        from nearcast.wire.api import MessageIn
 
         draft = None
         if at is not None:

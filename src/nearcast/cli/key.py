@@ -28,9 +28,9 @@ def create(
 
     from nearcast.errors import NearcastError
     from nearcast.service.keys import make_key
-    from nearcast.service.wire import KeyIn, Name
     from nearcast.storage.batch import AuditRow, Batch
     from nearcast.storage.store import open_store
+    from nearcast.wire.api import KeyIn, Name
 
     try:
         checked_tenant = msgspec.convert(tenant, Name)

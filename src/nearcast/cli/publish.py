@@ -49,7 +49,7 @@ def publish(
 def _publish_lines(url: str, key: str | None, lines: IO[bytes]) -> None:
     """Piece by piece, each kept before the next is sent."""
     from nearcast.cli.console import progress_bar
-    from nearcast.service.wire import BulkResult
+    from nearcast.wire.api import BulkResult
 
     total = BulkResult(0, 0, "0", [])
     n_before = 0

@@ -12,7 +12,7 @@ from nearcast.cli.connection import DEFAULT_URL, Key, Url, connect, report_bulk,
 if TYPE_CHECKING:
     from nearcast.client import Client
     from nearcast.client.shapes import Area
-    from nearcast.service.wire import DeliveryOptions, Kind
+    from nearcast.wire.api import DeliveryOptions, Kind
 
 
 def subscribe(
@@ -113,7 +113,7 @@ def _delivery(
     webhook: str | None, rate: str | None, digest: float | None, repeats: float | None, most: int | None
 ) -> DeliveryOptions:
     from nearcast.errors import NearcastError
-    from nearcast.service.wire import DeliveryOptions, RateLimit
+    from nearcast.wire.api import DeliveryOptions, RateLimit
 
     limit = None
     if rate is not None:

@@ -12,7 +12,7 @@ from nearcast.cli.connection import DEFAULT_URL, Key, Url, connect
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from nearcast.service.wire import TopList
+    from nearcast.wire.api import TopList
 
 
 def top(

@@ -8,7 +8,7 @@
             print(event.data.message)
 
 `Client` (`blocking.py`) and `AsyncClient` (`asynchronous.py`) have the same methods; what a method sends and expects is said
-once, in `calls.py`. Structs are those of the wire (`nearcast.service.wire`), errors are `ApiError` in the words of the server.
+once, in `calls.py`. Structs are those of the wire (`nearcast.wire.api`), errors are `ApiError` in the words of the server.
 `listen` connects again by itself and goes on after the last event it gave (`resuming.py`), so that none is lost or comes twice.
 `verify_webhook` is for receivers of webhooks.
 """
@@ -16,7 +16,7 @@ once, in `calls.py`. Structs are those of the wire (`nearcast.service.wire`), er
 from nearcast.client.asynchronous import AsyncClient
 from nearcast.client.blocking import Client
 from nearcast.client.errors import ApiError, ServerUnreachable
-from nearcast.service.webhooks.signing import SignatureError
-from nearcast.service.webhooks.signing import verify as verify_webhook
+from nearcast.wire.signatures import SignatureError
+from nearcast.wire.signatures import verify as verify_webhook
 
 __all__ = ["ApiError", "AsyncClient", "Client", "ServerUnreachable", "SignatureError", "verify_webhook"]

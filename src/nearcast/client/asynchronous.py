@@ -19,7 +19,8 @@ from nearcast.client.errors import ApiError, ServerUnreachable
 from nearcast.client.resuming import Resume, refusal
 from nearcast.client.sending import MAX_FRAME_BYTES, TIMEOUT_S, Server, new_idempotency_key, unreachable
 from nearcast.client.shapes import Area, Place
-from nearcast.service import webhook_wire, wire
+from nearcast.wire import api
+from nearcast.wire.webhooks import DeadLetter, WebhookAttempt, WebhookIn, WebhookOut, WebhookOutcome
 
 
 class AsyncClient:
@@ -57,7 +58,7 @@ class AsyncClient:
         region: Area | None = None,
         *,
         id: str | None = None,
-        kind: wire.Kind = "boolean",
+        kind: api.Kind = "boolean",
         interest: str | None = None,
         location: Sequence[float] | None = None,
         k: int | None = None,
@@ -65,23 +66,23 @@ class AsyncClient:
         tags: Iterable[str] = (),
         expires: datetime | None = None,
         metadata: Mapping[str, Any] | None = None,
-        delivery: wire.DeliveryOptions | None = None,
+        delivery: api.DeliveryOptions | None = None,
         subscriber: str | None = None,
-    ) -> wire.SubscriptionOut:
-        """Make a subscription, or replace the one with this id. See `wire.SubscriptionIn` for what each kind takes."""
+    ) -> api.SubscriptionOut:
+        """Make a subscription, or replace the one with this id. See `api.SubscriptionIn` for what each kind takes."""
         given = subscription_of(
             id, kind, keywords, interest, region, location, k, spatial_weight, tags, expires, metadata, delivery, subscriber
         )
         return await self.do(calls.put_subscription(given))
 
-    async def subscribe_many(self, subscriptions: Iterable[wire.SubscriptionIn] | bytes) -> wire.BulkResult:
+    async def subscribe_many(self, subscriptions: Iterable[api.SubscriptionIn] | bytes) -> api.BulkResult:
         """Many at once (structs, or NDJSON); a bad one is told in the result and does not stop the others."""
         return await self.do(calls.put_subscriptions(subscriptions))
 
-    async def subscription(self, id: str) -> wire.SubscriptionOut:
+    async def subscription(self, id: str) -> api.SubscriptionOut:
         return await self.do(calls.get_subscription(id))
 
-    async def subscriptions(self) -> AsyncIterator[wire.SubscriptionOut]:
+    async def subscriptions(self) -> AsyncIterator[api.SubscriptionOut]:
         """All that this key may see, in the order they were made."""
         after: str | None = None
         while True:
@@ -92,11 +93,11 @@ class AsyncClient:
                 return
             after = str(page.next)
 
-    async def pause(self, id: str) -> wire.SubscriptionOut:
+    async def pause(self, id: str) -> api.SubscriptionOut:
         """Keep a subscription, and let it hear nothing until `resume`."""
         return await self.do(calls.pause_subscription(id, True))
 
-    async def resume(self, id: str) -> wire.SubscriptionOut:
+    async def resume(self, id: str) -> api.SubscriptionOut:
         """Let a paused subscription go on."""
         return await self.do(calls.pause_subscription(id, False))
 
@@ -119,14 +120,14 @@ class AsyncClient:
         audience: Area | None = None,
         payload: Any = None,
         idempotency_key: str | None = None,
-    ) -> wire.MessageReceipt:
+    ) -> api.MessageReceipt:
         """Publish one message; it is on disk when this returns."""
         given = message_of(location, keywords, text, id, tags, time, expires, lifetime, audience, payload)
         return await self.do(calls.publish(given, idempotency_key or new_idempotency_key()))
 
     async def publish_many(
-        self, messages: Iterable[wire.MessageIn] | bytes, idempotency_key: str | None = None
-    ) -> wire.BulkResult:
+        self, messages: Iterable[api.MessageIn] | bytes, idempotency_key: str | None = None
+    ) -> api.BulkResult:
         """Many at once (structs, or NDJSON); a bad one is told in the result and does not stop the others."""
         return await self.do(calls.publish_lines(messages, idempotency_key or new_idempotency_key()))
 
@@ -138,11 +139,11 @@ class AsyncClient:
         region: Area | None = None,
         time: datetime | None = None,
         accuracy_m: float | None = None,
-    ) -> wire.MoveResult:
+    ) -> api.MoveResult:
         """Where a moving subscription is now: a new middle of its region, or a new region."""
         return await self.do(calls.move(move_of(subscription, location, region, time, accuracy_m)))
 
-    async def move_many(self, moves: Iterable[wire.MoveIn] | bytes) -> wire.BulkResult:
+    async def move_many(self, moves: Iterable[api.MoveIn] | bytes) -> api.BulkResult:
         return await self.do(calls.move_lines(moves))
 
     # --- inbox -------------------------------------------------------------------------------------------------------
@@ -153,7 +154,7 @@ class AsyncClient:
         limit: int = 100,
         subscriptions: Sequence[str] | None = None,
         subscriber: str | None = None,
-    ) -> wire.InboxPage:
+    ) -> api.InboxPage:
         """Events after a cursor; None: after the one acknowledged last."""
         return await self.do(calls.read_inbox(after, limit, subscriptions, subscriber))
 
@@ -163,73 +164,71 @@ class AsyncClient:
 
     # --- insight -----------------------------------------------------------------------------------------------------
 
-    async def top(self, subscription: str) -> wire.TopList:
+    async def top(self, subscription: str) -> api.TopList:
         """The best messages of a ranked subscription, best first."""
         return await self.do(calls.top(subscription))
 
-    async def current(self, subscription: str) -> wire.CurrentList:
+    async def current(self, subscription: str) -> api.CurrentList:
         """The living messages around a moving subscription."""
         return await self.do(calls.current(subscription))
 
     async def explain(
-        self, subscription: str, message: wire.MessageIn | None = None, message_id: str | None = None
-    ) -> wire.ExplainOut:
+        self, subscription: str, message: api.MessageIn | None = None, message_id: str | None = None
+    ) -> api.ExplainOut:
         """Why a message (a draft, or one that is kept) does or does not reach a subscription."""
-        return await self.do(calls.explain(wire.ExplainIn(subscription, message, message_id)))
+        return await self.do(calls.explain(api.ExplainIn(subscription, message, message_id)))
 
-    async def dry_run(self, subscription: wire.SubscriptionIn, messages: int = 1000) -> wire.DryRunOut:
+    async def dry_run(self, subscription: api.SubscriptionIn, messages: int = 1000) -> api.DryRunOut:
         """What a subscription would have got of the last messages."""
-        return await self.do(calls.dry_run(wire.DryRunIn(subscription, messages)))
+        return await self.do(calls.dry_run(api.DryRunIn(subscription, messages)))
 
-    async def stats(self) -> wire.StatsOut:
+    async def stats(self) -> api.StatsOut:
         return await self.do(calls.stats())
 
     # --- webhooks ----------------------------------------------------------------------------------------------------
 
-    async def make_webhook(self, url: str, secret: str | None = None) -> webhook_wire.WebhookOut:
+    async def make_webhook(self, url: str, secret: str | None = None) -> WebhookOut:
         """Post events of subscriptions that name it (`DeliveryOptions.webhook`) to a URL. The secret is shown only here."""
-        return await self.do(calls.make_webhook(webhook_wire.WebhookIn(url, secret)))
+        return await self.do(calls.make_webhook(WebhookIn(url, secret)))
 
-    async def replace_webhook(
-        self, id: str, url: str, secret: str | None = None, is_enabled: bool = True
-    ) -> webhook_wire.WebhookOut:
-        return await self.do(calls.replace_webhook(id, webhook_wire.WebhookIn(url, secret, is_enabled)))
+    async def replace_webhook(self, id: str, url: str, secret: str | None = None, is_enabled: bool = True) -> WebhookOut:
+        return await self.do(calls.replace_webhook(id, WebhookIn(url, secret, is_enabled)))
 
-    async def webhooks(self) -> list[webhook_wire.WebhookOut]:
+    async def webhooks(self) -> list[WebhookOut]:
         return (await self.do(calls.list_webhooks())).webhooks
 
-    async def webhook(self, id: str) -> webhook_wire.WebhookOut:
+    async def webhook(self, id: str) -> WebhookOut:
         return await self.do(calls.get_webhook(id))
 
     async def delete_webhook(self, id: str) -> None:
         await self.do(calls.delete_webhook(id))
 
-    async def rotate_secret(self, id: str) -> webhook_wire.WebhookOut:
+    async def rotate_secret(self, id: str) -> WebhookOut:
         """A new secret, shown only here; the one before signs beside it for a day."""
         return await self.do(calls.rotate_secret(id))
 
-    async def test_webhook(self, id: str) -> webhook_wire.WebhookOutcome:
+    async def test_webhook(self, id: str) -> WebhookOutcome:
         """Post an empty batch and tell what came of it."""
         return await self.do(calls.test_webhook(id))
 
-    async def webhook_attempts(self, id: str) -> list[webhook_wire.WebhookAttempt]:
+    async def webhook_attempts(self, id: str) -> list[WebhookAttempt]:
         return (await self.do(calls.webhook_attempts(id))).attempts
 
-    async def dead_letters(self, id: str) -> list[webhook_wire.DeadLetter]:
+    async def dead_letters(self, id: str) -> list[DeadLetter]:
         return (await self.do(calls.dead_letters(id))).dead_letters
 
-    async def retry_dead_letter(self, id: str, letter: str) -> webhook_wire.WebhookOutcome:
+    async def retry_dead_letter(self, id: str, letter: str) -> WebhookOutcome:
         return await self.do(calls.retry_dead_letter(id, letter))
 
     # --- keys --------------------------------------------------------------------------------------------------------
 
     async def make_key(
-        self, name: str, roles: Sequence[wire.Role], subscriber: str | None = None, expires: datetime | None = None
-    ) -> wire.KeyOut:
+        self, name: str, roles: Sequence[api.Role], subscriber: str | None = None, expires: datetime | None = None
+    ) -> api.KeyOut:
         """A new key of the same tenant (role admin); its secret is shown only here."""
-        return await self.do(calls.make_key(wire.KeyIn(name, list(roles), subscriber, expires)))
+        return await self.do(calls.make_key(api.KeyIn(name, list(roles), subscriber, expires)))
 
-    async def keys(self) -> list[wire.KeyOut]:
+    async def keys(self) -> list[api.KeyOut]:
         return (await self.do(calls.list_keys())).keys
 
     async def delete_key(self, id: str) -> None:
@@ -243,7 +242,7 @@ class AsyncClient:
         subscriptions: Sequence[str] | None = None,
         subscriber: str | None = None,
         acknowledges: bool = False,
-    ) -> AsyncIterator[wire.Event]:
+    ) -> AsyncIterator[api.Event]:
         """Events as they come, without an end. Connects again by itself and goes on where it was.
 
         `after`: a cursor, "now" (None) or "ack". `acknowledges`: tell the server about every frame that was dealt with, so that

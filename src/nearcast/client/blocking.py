@@ -19,7 +19,8 @@ from nearcast.client.errors import ApiError, ServerUnreachable
 from nearcast.client.resuming import Resume, refusal
 from nearcast.client.sending import MAX_FRAME_BYTES, TIMEOUT_S, Server, new_idempotency_key, unreachable
 from nearcast.client.shapes import Area, Place
-from nearcast.service import webhook_wire, wire
+from nearcast.wire import api
+from nearcast.wire.webhooks import DeadLetter, WebhookAttempt, WebhookIn, WebhookOut, WebhookOutcome
 
 
 class Client:
@@ -57,7 +58,7 @@ class Client:
         region: Area | None = None,
         *,
         id: str | None = None,
-        kind: wire.Kind = "boolean",
+        kind: api.Kind = "boolean",
         interest: str | None = None,
         location: Sequence[float] | None = None,
         k: int | None = None,
@@ -65,23 +66,23 @@ class Client:
         tags: Iterable[str] = (),
         expires: datetime | None = None,
         metadata: Mapping[str, Any] | None = None,
-        delivery: wire.DeliveryOptions | None = None,
+        delivery: api.DeliveryOptions | None = None,
         subscriber: str | None = None,
-    ) -> wire.SubscriptionOut:
-        """Make a subscription, or replace the one with this id. See `wire.SubscriptionIn` for what each kind takes."""
+    ) -> api.SubscriptionOut:
+        """Make a subscription, or replace the one with this id. See `api.SubscriptionIn` for what each kind takes."""
         given = subscription_of(
             id, kind, keywords, interest, region, location, k, spatial_weight, tags, expires, metadata, delivery, subscriber
         )
         return self.do(calls.put_subscription(given))
 
-    def subscribe_many(self, subscriptions: Iterable[wire.SubscriptionIn] | bytes) -> wire.BulkResult:
+    def subscribe_many(self, subscriptions: Iterable[api.SubscriptionIn] | bytes) -> api.BulkResult:
         """Many at once (structs, or NDJSON); a bad one is told in the result and does not stop the others."""
         return self.do(calls.put_subscriptions(subscriptions))
 
-    def subscription(self, id: str) -> wire.SubscriptionOut:
+    def subscription(self, id: str) -> api.SubscriptionOut:
         return self.do(calls.get_subscription(id))
 
-    def subscriptions(self) -> Iterator[wire.SubscriptionOut]:
+    def subscriptions(self) -> Iterator[api.SubscriptionOut]:
         """All that this key may see, in the order they were made."""
         after: str | None = None
         while True:
@@ -91,11 +92,11 @@ class Client:
                 return
             after = str(page.next)
 
-    def pause(self, id: str) -> wire.SubscriptionOut:
+    def pause(self, id: str) -> api.SubscriptionOut:
         """Keep a subscription, and let it hear nothing until `resume`."""
         return self.do(calls.pause_subscription(id, True))
 
-    def resume(self, id: str) -> wire.SubscriptionOut:
+    def resume(self, id: str) -> api.SubscriptionOut:
         """Let a paused subscription go on."""
         return self.do(calls.pause_subscription(id, False))
 
@@ -118,12 +119,12 @@ class Client:
         audience: Area | None = None,
         payload: Any = None,
         idempotency_key: str | None = None,
-    ) -> wire.MessageReceipt:
+    ) -> api.MessageReceipt:
         """Publish one message; it is on disk when this returns."""
         given = message_of(location, keywords, text, id, tags, time, expires, lifetime, audience, payload)
         return self.do(calls.publish(given, idempotency_key or new_idempotency_key()))
 
-    def publish_many(self, messages: Iterable[wire.MessageIn] | bytes, idempotency_key: str | None = None) -> wire.BulkResult:
+    def publish_many(self, messages: Iterable[api.MessageIn] | bytes, idempotency_key: str | None = None) -> api.BulkResult:
         """Many at once (structs, or NDJSON); a bad one is told in the result and does not stop the others."""
         return self.do(calls.publish_lines(messages, idempotency_key or new_idempotency_key()))
 
@@ -135,11 +136,11 @@ class Client:
         region: Area | None = None,
         time: datetime | None = None,
         accuracy_m: float | None = None,
-    ) -> wire.MoveResult:
+    ) -> api.MoveResult:
         """Where a moving subscription is now: a new middle of its region, or a new region."""
         return self.do(calls.move(move_of(subscription, location, region, time, accuracy_m)))
 
-    def move_many(self, moves: Iterable[wire.MoveIn] | bytes) -> wire.BulkResult:
+    def move_many(self, moves: Iterable[api.MoveIn] | bytes) -> api.BulkResult:
         return self.do(calls.move_lines(moves))
 
     # --- inbox -------------------------------------------------------------------------------------------------------
@@ -150,7 +151,7 @@ class Client:
         limit: int = 100,
         subscriptions: Sequence[str] | None = None,
         subscriber: str | None = None,
-    ) -> wire.InboxPage:
+    ) -> api.InboxPage:
         """Events after a cursor; None: after the one acknowledged last."""
         return self.do(calls.read_inbox(after, limit, subscriptions, subscriber))
 
@@ -160,71 +161,69 @@ class Client:
 
     # --- insight -----------------------------------------------------------------------------------------------------
 
-    def top(self, subscription: str) -> wire.TopList:
+    def top(self, subscription: str) -> api.TopList:
         """The best messages of a ranked subscription, best first."""
         return self.do(calls.top(subscription))
 
-    def current(self, subscription: str) -> wire.CurrentList:
+    def current(self, subscription: str) -> api.CurrentList:
         """The living messages around a moving subscription."""
         return self.do(calls.current(subscription))
 
-    def explain(
-        self, subscription: str, message: wire.MessageIn | None = None, message_id: str | None = None
-    ) -> wire.ExplainOut:
+    def explain(self, subscription: str, message: api.MessageIn | None = None, message_id: str | None = None) -> api.ExplainOut:
         """Why a message (a draft, or one that is kept) does or does not reach a subscription."""
-        return self.do(calls.explain(wire.ExplainIn(subscription, message, message_id)))
+        return self.do(calls.explain(api.ExplainIn(subscription, message, message_id)))
 
-    def dry_run(self, subscription: wire.SubscriptionIn, messages: int = 1000) -> wire.DryRunOut:
+    def dry_run(self, subscription: api.SubscriptionIn, messages: int = 1000) -> api.DryRunOut:
         """What a subscription would have got of the last messages."""
-        return self.do(calls.dry_run(wire.DryRunIn(subscription, messages)))
+        return self.do(calls.dry_run(api.DryRunIn(subscription, messages)))
 
-    def stats(self) -> wire.StatsOut:
+    def stats(self) -> api.StatsOut:
         return self.do(calls.stats())
 
     # --- webhooks ----------------------------------------------------------------------------------------------------
 
-    def make_webhook(self, url: str, secret: str | None = None) -> webhook_wire.WebhookOut:
+    def make_webhook(self, url: str, secret: str | None = None) -> WebhookOut:
         """Post events of subscriptions that name it (`DeliveryOptions.webhook`) to a URL. The secret is shown only here."""
-        return self.do(calls.make_webhook(webhook_wire.WebhookIn(url, secret)))
+        return self.do(calls.make_webhook(WebhookIn(url, secret)))
 
-    def replace_webhook(self, id: str, url: str, secret: str | None = None, is_enabled: bool = True) -> webhook_wire.WebhookOut:
-        return self.do(calls.replace_webhook(id, webhook_wire.WebhookIn(url, secret, is_enabled)))
+    def replace_webhook(self, id: str, url: str, secret: str | None = None, is_enabled: bool = True) -> WebhookOut:
+        return self.do(calls.replace_webhook(id, WebhookIn(url, secret, is_enabled)))
 
-    def webhooks(self) -> list[webhook_wire.WebhookOut]:
+    def webhooks(self) -> list[WebhookOut]:
         return (self.do(calls.list_webhooks())).webhooks
 
-    def webhook(self, id: str) -> webhook_wire.WebhookOut:
+    def webhook(self, id: str) -> WebhookOut:
         return self.do(calls.get_webhook(id))
 
     def delete_webhook(self, id: str) -> None:
         self.do(calls.delete_webhook(id))
 
-    def rotate_secret(self, id: str) -> webhook_wire.WebhookOut:
+    def rotate_secret(self, id: str) -> WebhookOut:
         """A new secret, shown only here; the one before signs beside it for a day."""
         return self.do(calls.rotate_secret(id))
 
-    def test_webhook(self, id: str) -> webhook_wire.WebhookOutcome:
+    def test_webhook(self, id: str) -> WebhookOutcome:
         """Post an empty batch and tell what came of it."""
         return self.do(calls.test_webhook(id))
 
-    def webhook_attempts(self, id: str) -> list[webhook_wire.WebhookAttempt]:
+    def webhook_attempts(self, id: str) -> list[WebhookAttempt]:
         return (self.do(calls.webhook_attempts(id))).attempts
 
-    def dead_letters(self, id: str) -> list[webhook_wire.DeadLetter]:
+    def dead_letters(self, id: str) -> list[DeadLetter]:
         return (self.do(calls.dead_letters(id))).dead_letters
 
-    def retry_dead_letter(self, id: str, letter: str) -> webhook_wire.WebhookOutcome:
+    def retry_dead_letter(self, id: str, letter: str) -> WebhookOutcome:
         return self.do(calls.retry_dead_letter(id, letter))
 
     # --- keys --------------------------------------------------------------------------------------------------------
 
     def make_key(
-        self, name: str, roles: Sequence[wire.Role], subscriber: str | None = None, expires: datetime | None = None
-    ) -> wire.KeyOut:
+        self, name: str, roles: Sequence[api.Role], subscriber: str | None = None, expires: datetime | None = None
+    ) -> api.KeyOut:
         """A new key of the same tenant (role admin); its secret is shown only here."""
-        return self.do(calls.make_key(wire.KeyIn(name, list(roles), subscriber, expires)))
+        return self.do(calls.make_key(api.KeyIn(name, list(roles), subscriber, expires)))
 
-    def keys(self) -> list[wire.KeyOut]:
+    def keys(self) -> list[api.KeyOut]:
         return (self.do(calls.list_keys())).keys
 
     def delete_key(self, id: str) -> None:
@@ -238,7 +237,7 @@ class Client:
         subscriptions: Sequence[str] | None = None,
         subscriber: str | None = None,
         acknowledges: bool = False,
-    ) -> Iterator[wire.Event]:
+    ) -> Iterator[api.Event]:
         """Events as they come, without an end. Connects again by itself and goes on where it was.
 
         `after`: a cursor, "now" (None) or "ack". `acknowledges`: tell the server about every frame that was dealt with, so that

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from nearcast.client.shapes import Area, Place, place_shape, point_shape, region_shape
-from nearcast.service.wire import DeliveryOptions, Kind, MessageIn, MoveIn, SubscriptionIn
+from nearcast.wire.api import DeliveryOptions, Kind, MessageIn, MoveIn, SubscriptionIn
 
 
 def subscription_of(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from nearcast.client.errors import ApiError
-from nearcast.service.wire import Event, LiveFrame
+from nearcast.wire.api import Event, LiveFrame
 
 _OWN_CODES = 4000
 # Problems that time may solve; every other refusal is final.

@@ -9,7 +9,7 @@ import msgspec
 
 from nearcast.errors import RegionError
 from nearcast.model.regions import Box, Circle, MultiPolygon, Polygon, Region, region
-from nearcast.service.wire import (
+from nearcast.wire.api import (
     BoxShape,
     CircleShape,
     MultiPolygonShape,

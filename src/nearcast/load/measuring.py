@@ -13,7 +13,7 @@ from nearcast.errors import NearcastError
 from nearcast.load.figures import Figures
 from nearcast.load.listening import Tally, open_listeners
 from nearcast.load.posting import Connection, Target
-from nearcast.service.wire import BulkResult, SubscriptionIn
+from nearcast.wire.api import BulkResult, SubscriptionIn
 
 Progress = Callable[[int], None]
 NDJSON = "application/x-ndjson"

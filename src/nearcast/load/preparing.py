@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from nearcast.service.wire import BoxShape, MessageIn, PointShape, SubscriptionIn
+from nearcast.wire.api import BoxShape, MessageIn, PointShape, SubscriptionIn
 from nearcast.workloads.base import Workload
 
 _encode_lines = msgspec.json.Encoder().encode_lines

@@ -45,7 +45,11 @@ from nearcast.service.policies.notifying import DeliveryPolicy
 from nearcast.service.posting import check_message, clock_of
 from nearcast.service.problems import Problem, forbidden, not_found, other_request, unusable
 from nearcast.service.standing import Checked, check_subscription, subscription_out
-from nearcast.service.wire import (
+from nearcast.service.writer import Committed, Writer
+from nearcast.storage.batch import AuditRow, Batch, SubscriptionRow
+from nearcast.storage.errors import StoreError
+from nearcast.storage.store import Store
+from nearcast.wire.api import (
     BulkResult,
     CurrentList,
     DryRunIn,
@@ -63,10 +67,6 @@ from nearcast.service.wire import (
     SubscriptionPage,
     TopList,
 )
-from nearcast.service.writer import Committed, Writer
-from nearcast.storage.batch import AuditRow, Batch, SubscriptionRow
-from nearcast.storage.errors import StoreError
-from nearcast.storage.store import Store
 
 __all__ = ["Broker", "EventPage", "EventRow", "Inbox"]
 

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from nearcast.service.decoding import LineDecoder
 from nearcast.service.problems import Problem
-from nearcast.service.wire import BulkResult, ErrorBody, LineResult
+from nearcast.wire.api import BulkResult, ErrorBody, LineResult
 
 Given = TypeVar("Given")
 Good = TypeVar("Good")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nearcast.service.wire import Role
+from nearcast.wire.api import Role
 
 OPERATING_TENANT = "default"
 """Its admins look after the server, and so see what belongs to no single tenant."""

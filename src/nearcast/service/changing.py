@@ -27,10 +27,10 @@ from nearcast.service.presences import Position
 from nearcast.service.problems import Problem, forbidden, not_found
 from nearcast.service.standing import Checked, Standing, paused_row, row_of, standing_of
 from nearcast.service.told import Told, in_sequence, joined, told_of
-from nearcast.service.wire import MoveResult
 from nearcast.storage.batch import Batch, Place, SubscriptionRow
 from nearcast.storage.pages import ENDED, ENTERED, LEFT, Events, Page, Span, joined_events
 from nearcast.storage.store import Store
+from nearcast.wire.api import MoveResult
 
 _EXPIRED_AT_ONCE = 10_000
 _PLACES_KEPT = 100_000

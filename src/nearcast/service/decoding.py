@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from nearcast.service.problems import Problem, unusable
-from nearcast.service.wire import MessageIn, MoveIn, SubscriptionIn
+from nearcast.wire.api import MessageIn, MoveIn, SubscriptionIn
 
 T = TypeVar("T")
 _MOST_DEPTH = 64

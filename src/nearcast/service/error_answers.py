@@ -13,8 +13,8 @@ from litestar.openapi.datastructures import ResponseSpec
 
 from nearcast.service.decoding import problem_of
 from nearcast.service.problems import Problem, not_found, store_failed
-from nearcast.service.wire import ErrorBody, ErrorOut
 from nearcast.storage.errors import StoreError
+from nearcast.wire.api import ErrorBody, ErrorOut
 
 log = logging.getLogger(__name__)
 AnyRequest = Request[Any, Any, Any]

@@ -13,10 +13,10 @@ from nearcast.model.spaces import EARTH_RADIUS_M
 from nearcast.model.subscription import Subscription
 from nearcast.service.shapes import Point, middle_of
 from nearcast.service.standing import moment, subscription_out
-from nearcast.service.wire import PlaceShape, PointShape
 from nearcast.storage.batch import SubscriptionRow
 from nearcast.storage.pages import ENDED, ENTERED, LEFT, MATCHED, RANKED_IN, RANKED_OUT
 from nearcast.topics import records
+from nearcast.wire.api import PlaceShape, PointShape
 
 TYPES = (
     records.MATCH,

@@ -13,9 +13,9 @@ from nearcast.service.feed import Feed, Watchers
 from nearcast.service.inbox_reading import EventPage, InboxReading, RecentPages
 from nearcast.service.policies.notifying import DeliveryPolicy
 from nearcast.service.policies.options import policy_of_options
-from nearcast.service.wire import DeliveryOptions
 from nearcast.storage.batch import SubscriptionRow
 from nearcast.storage.store import Store
+from nearcast.wire.api import DeliveryOptions
 
 _decode_options = msgspec.json.Decoder(DeliveryOptions).decode
 

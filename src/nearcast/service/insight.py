@@ -17,7 +17,11 @@ from nearcast.service.posting import Posted, check_message, clock_of, id_key, me
 from nearcast.service.problems import Problem, not_found, unusable
 from nearcast.service.shapes import Point, is_inside
 from nearcast.service.standing import Checked, standing_of
-from nearcast.service.wire import (
+from nearcast.service.words import in_plain_words, without_reserved
+from nearcast.service.writer import Writer
+from nearcast.storage.batch import SubscriptionRow
+from nearcast.storage.store import Store
+from nearcast.wire.api import (
     CurrentList,
     DryRunOut,
     ExplainIn,
@@ -27,10 +31,6 @@ from nearcast.service.wire import (
     TopEntry,
     TopList,
 )
-from nearcast.service.words import in_plain_words, without_reserved
-from nearcast.service.writer import Writer
-from nearcast.storage.batch import SubscriptionRow
-from nearcast.storage.store import Store
 
 _SHOWN_HITS = 20
 _MOST_LOOKED_AT = 200_000

@@ -15,8 +15,8 @@ from nearcast.service.broker import Broker
 from nearcast.service.callers import Caller
 from nearcast.service.problems import Problem
 from nearcast.service.standing import moment
-from nearcast.service.wire import KeyIn, KeyOut, Role
 from nearcast.storage.batch import KeyRow
+from nearcast.wire.api import KeyIn, KeyOut, Role
 
 _PREFIX = "nc"
 # Keys are read anew after this time, so that a key removed by another process ends soon.

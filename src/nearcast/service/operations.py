@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, Self
 from nearcast.service.callers import Caller
 from nearcast.service.posting import Posted
 from nearcast.service.standing import Checked
-from nearcast.service.wire import MoveIn
 from nearcast.storage.batch import Batch
+from nearcast.wire.api import MoveIn
 
 
 @dataclass(slots=True, eq=False)

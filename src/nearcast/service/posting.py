@@ -16,8 +16,8 @@ from nearcast.service.limits import Limits
 from nearcast.service.problems import Problem, unusable
 from nearcast.service.shapes import given_region, place_of
 from nearcast.service.standing import moment, seconds_of
-from nearcast.service.wire import MessageIn, MessageOut, PointShape
 from nearcast.service.words import check_words, tag_words, tenant_word
+from nearcast.wire.api import MessageIn, MessageOut, PointShape
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(MessageOut).decode

@@ -19,8 +19,8 @@ from nearcast.service.policies.options import presence_of_options
 from nearcast.service.policies.presence import Passage, Presence, PresencePolicy
 from nearcast.service.policies.presence import Told as PassageTold
 from nearcast.service.told import Told, joined, told_of
-from nearcast.service.wire import DeliveryOptions
 from nearcast.storage.pages import DWELLED, ENTERED, LEFT
+from nearcast.wire.api import DeliveryOptions
 
 COLLECTION = "presence"
 Record = tuple[str, str, str, bytes | None]

@@ -17,7 +17,7 @@ import msgspec
 from nearcast.service.broker import Broker, EventRow, Inbox
 from nearcast.service.problems import Problem
 from nearcast.service.pushing import Pusher
-from nearcast.service.wire import Event, EventData
+from nearcast.wire.api import Event, EventData
 
 
 class Frame(NamedTuple):

@@ -8,7 +8,7 @@ from nearcast import settings
 from nearcast.errors import RegionError
 from nearcast.model.regions import Box, Circle, Region, region
 from nearcast.model.spaces import Space
-from nearcast.service.wire import (
+from nearcast.wire.api import (
     BoxShape,
     CircleShape,
     MultiPolygonShape,

@@ -14,9 +14,9 @@ from nearcast.model.subscription import RankedSubscription, Subscription
 from nearcast.service.callers import Caller
 from nearcast.service.problems import Problem, forbidden, unusable
 from nearcast.service.shapes import Point, given_region, middle_of, point_of, region_of
-from nearcast.service.wire import DeliveryOptions, Kind, RegionShape, SubscriptionIn, SubscriptionOut
 from nearcast.service.words import check_words, tag_words, tenant_word
 from nearcast.storage.batch import SubscriptionRow
+from nearcast.wire.api import DeliveryOptions, Kind, RegionShape, SubscriptionIn, SubscriptionOut
 
 _NO_OPTIONS = DeliveryOptions()
 _encode = msgspec.json.Encoder().encode

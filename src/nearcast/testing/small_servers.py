@@ -15,9 +15,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from nearcast.service.keys import make_key
-from nearcast.service.wire import KeyIn, Role
 from nearcast.storage.batch import Batch
 from nearcast.storage.store import open_store
+from nearcast.wire.api import KeyIn, Role
 
 _READY_S = 120.0
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from nearcast.service.live.asyncapi import EVENTS_PATH, WEBSOCKET_PATH, asyncapi_document
-from nearcast.service.wire import EventType
+from nearcast.wire.api import EventType
 
 
 def references(part: Any) -> Iterator[str]:

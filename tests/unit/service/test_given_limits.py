@@ -14,7 +14,7 @@ from nearcast.service.posting import check_message, clock_of, sequence_of_given
 from nearcast.service.problems import Problem
 from nearcast.service.shapes import given_region, region_of
 from nearcast.service.standing import check_subscription, row_of
-from nearcast.service.wire import (
+from nearcast.wire.api import (
     BoxShape,
     MessageIn,
     MoveIn,

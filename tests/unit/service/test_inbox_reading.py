@@ -15,10 +15,10 @@ from pyroaring import BitMap
 from nearcast.service import inbox_reading
 from nearcast.service.inbox_reading import EventRow, InboxReading, NotInMemory, RecentPages
 from nearcast.service.inboxes import Inboxes
-from nearcast.service.wire import Event
 from nearcast.storage.batch import Batch, SubscriptionRow
 from nearcast.storage.pages import ENDED, ENTERED, MATCHED, Events, Page, Span
 from nearcast.storage.store import Store, open_store
+from nearcast.wire.api import Event
 
 N_SUBSCRIPTIONS, N_PAGES = 5, 30
 

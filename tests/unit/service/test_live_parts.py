@@ -20,9 +20,9 @@ from nearcast.service.live.opening import LiveRequest, LiveStreams
 from nearcast.service.live.sse import as_lines, event_stream
 from nearcast.service.problems import Problem
 from nearcast.service.reading import Frame, Pace
-from nearcast.service.wire import KeyIn
 from nearcast.storage.batch import Batch
 from nearcast.storage.store import open_store
+from nearcast.wire.api import KeyIn
 
 
 def test_an_event_is_one_line_of_a_stream_whatever_was_posted() -> None:

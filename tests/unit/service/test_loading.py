@@ -14,8 +14,8 @@ from nearcast.service.engines import Engines
 from nearcast.service.limits import read_limits
 from nearcast.service.loading import start_ranking
 from nearcast.service.posting import Posted
-from nearcast.service.wire import CircleShape, DryRunIn, MessageIn, MoveIn, PointShape, SubscriptionIn
 from nearcast.storage.store import open_store
+from nearcast.wire.api import CircleShape, DryRunIn, MessageIn, MoveIn, PointShape, SubscriptionIn
 
 CALLER = Caller("k", "t", frozenset({"subscriber", "publisher"}), "ann")
 HERE, FAR = CircleShape([1.0, 2.0], 100.0), CircleShape([30.0, 2.0], 100.0)

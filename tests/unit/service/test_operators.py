@@ -15,9 +15,9 @@ from nearcast.service.app import create_app
 from nearcast.service.broker import Broker
 from nearcast.service.keys import make_key
 from nearcast.service.limits import read_limits
-from nearcast.service.wire import KeyIn, Role
 from nearcast.storage.batch import Batch
 from nearcast.storage.store import open_store
+from nearcast.wire.api import KeyIn, Role
 
 pytestmark = pytest.mark.filterwarnings("ignore::litestar.exceptions.LitestarDeprecationWarning")
 BOX = {"bbox": "-10,-10,10,10"}

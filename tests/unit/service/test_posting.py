@@ -13,9 +13,9 @@ from nearcast.service.event_text import Happening, event_text, message_facts, sp
 from nearcast.service.limits import read_limits
 from nearcast.service.posting import check_message, clock_of, given_id, message_out, sequence_of_given, text_of
 from nearcast.service.problems import Problem
-from nearcast.service.wire import Event
 from nearcast.storage.batch import SubscriptionRow
 from nearcast.storage.pages import ENDED, ENTERED, MATCHED, RANKED_IN
+from nearcast.wire.api import Event
 
 PLACE = '"location":{"type":"Point","coordinates":[13.4,52.5]}'
 CLOCK = clock_of(1_800_000_000.25, read_limits())

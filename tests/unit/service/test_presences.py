@@ -17,8 +17,8 @@ from nearcast.service.broker import Broker
 from nearcast.service.callers import Caller
 from nearcast.service.depths import depth_of
 from nearcast.service.limits import read_limits
-from nearcast.service.wire import CircleShape, DeliveryOptions, MessageIn, MoveIn, MoveResult, PointShape, SubscriptionIn
 from nearcast.storage.store import open_store
+from nearcast.wire.api import CircleShape, DeliveryOptions, MessageIn, MoveIn, MoveResult, PointShape, SubscriptionIn
 
 ANN = Caller("key", "tenant", frozenset({"publisher", "subscriber"}), "ann")
 

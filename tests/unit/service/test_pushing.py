@@ -12,7 +12,7 @@ from nearcast.service.broker import EventRow
 from nearcast.service.policies.notifying import DeliveryPolicy
 from nearcast.service.policies.options import policy_of_options
 from nearcast.service.pushing import Pusher, content_key
-from nearcast.service.wire import DeliveryOptions, RateLimit
+from nearcast.wire.api import DeliveryOptions, RateLimit
 
 
 def row(sequence: int, number: int, time: float, text: str = "", type: str = "io.nearcast.match") -> EventRow:

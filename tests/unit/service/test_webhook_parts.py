@@ -13,7 +13,7 @@ import pytest
 from nearcast.errors import NearcastError
 from nearcast.service.webhooks.addresses import AddressRefused, AddressRules, CheckedNetwork
 from nearcast.service.webhooks.retrying import RetryRules, read_retry_after
-from nearcast.service.webhooks.signing import SignatureError, check_secret, make_secret, sign, verify
+from nearcast.wire.signatures import SignatureError, check_secret, make_secret, sign, verify
 
 # The example of the specification's reference libraries.
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"

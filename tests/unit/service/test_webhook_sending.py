@@ -15,7 +15,7 @@ import pytest
 
 from nearcast.service.webhooks.addresses import AddressRules
 from nearcast.service.webhooks.sending import Outcome, Sender
-from nearcast.service.webhooks.signing import make_secret, verify
+from nearcast.wire.signatures import make_secret, verify
 
 LOCAL = AddressRules.of(["127.0.0.0/8"], allows_http=True)
 SECRET = make_secret()

@@ -18,13 +18,13 @@ from nearcast.service.inboxes import Inboxes
 from nearcast.service.limits import read_limits
 from nearcast.service.problems import Problem
 from nearcast.service.reading import Pace
-from nearcast.service.webhook_wire import WebhookIn
 from nearcast.service.webhooks.addresses import AddressRules
 from nearcast.service.webhooks.registry import Webhooks
 from nearcast.service.webhooks.retrying import RetryRules
-from nearcast.service.webhooks.signing import verify
-from nearcast.service.wire import DeliveryOptions, MessageIn, PointShape, SubscriptionIn
 from nearcast.storage.store import open_store
+from nearcast.wire.api import DeliveryOptions, MessageIn, PointShape, SubscriptionIn
+from nearcast.wire.signatures import verify
+from nearcast.wire.webhooks import WebhookIn
 
 ANN = Caller("key", "tenant", frozenset({"publisher", "subscriber"}), "ann")
 BOB = Caller("key", "tenant", frozenset({"subscriber"}), "bob")

@@ -19,10 +19,10 @@ from nearcast.service.callers import Caller
 from nearcast.service.limits import Limits, read_limits
 from nearcast.service.operations import Move, Operation, PutSubscriptions
 from nearcast.service.problems import Problem
-from nearcast.service.wire import CircleShape, Kind, MessageIn, MoveIn, MoveResult, PointShape, SubscriptionIn
 from nearcast.storage.database import Database, Transaction
 from nearcast.storage.errors import StoreError
 from nearcast.storage.store import open_store
+from nearcast.wire.api import CircleShape, Kind, MessageIn, MoveIn, MoveResult, PointShape, SubscriptionIn
 
 CALLER = Caller("k", "t", frozenset({"subscriber", "publisher"}), "ann")
 ADMIN = Caller("a", "t", frozenset({"admin"}), "root")

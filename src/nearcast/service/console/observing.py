@@ -10,16 +10,16 @@ from pathlib import Path
 import msgspec
 
 from nearcast.model.regions import Box
-from nearcast.service.console.bodies import Cell, CellList, MovedOut, Pulse, Recipient, RecipientList
 from nearcast.service.console.rates import Rates
 from nearcast.service.inboxes import Inboxes
 from nearcast.service.insight import Insight
 from nearcast.service.metrics import Metrics
 from nearcast.service.posting import message_out
-from nearcast.service.wire import MessageOut, RegionShape
 from nearcast.service.writer import Writer
 from nearcast.storage.batch import Place
 from nearcast.storage.store import Store
+from nearcast.wire.api import MessageOut, RegionShape
+from nearcast.wire.console import Cell, CellList, MovedOut, Pulse, Recipient, RecipientList
 
 MOST_CELLS = 2000
 _MOST_MESSAGES = 2000

@@ -9,11 +9,11 @@ from litestar.params import Parameter
 
 from nearcast.errors import NearcastError
 from nearcast.model.regions import Box
-from nearcast.service.console.bodies import CellList, Pulse, RecipientList
 from nearcast.service.error_answers import DOCUMENTED, AnyRequest
 from nearcast.service.guarding import ADMIN, broker_of, caller_of, check_operator
 from nearcast.service.problems import unusable
-from nearcast.service.wire import Cursor, Name
+from nearcast.wire.api import Cursor, Name
+from nearcast.wire.console import CellList, Pulse, RecipientList
 
 Sides = Annotated[str, Parameter(max_length=200, description="west,south,east,north in degrees")]
 

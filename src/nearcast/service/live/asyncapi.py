@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 
 from nearcast.service.live.opening import FROM_ACK, FROM_NOW
-from nearcast.service.webhooks.signing import ID_HEADER, SIGNATURE_HEADER, TIME_HEADER
 from nearcast.service.webhooks.worker import CONTENT_TYPE
-from nearcast.service.wire import Event, LiveAck, LiveFrame
+from nearcast.wire.api import Event, LiveAck, LiveFrame
+from nearcast.wire.signatures import ID_HEADER, SIGNATURE_HEADER, TIME_HEADER
 
 WEBSOCKET_PATH = "/v1/live"
 EVENTS_PATH = "/v1/live/events"

@@ -17,7 +17,7 @@ from nearcast.service.live.opening import LiveRequest, LiveStreams
 from nearcast.service.metrics import Metrics
 from nearcast.service.problems import Problem
 from nearcast.service.reading import Frame, Reader
-from nearcast.service.wire import LiveAck
+from nearcast.wire.api import LiveAck
 
 # A client that takes nothing for so long is let go; it finds everything in its inbox when it comes back.
 _PATIENCE_S = 30.0

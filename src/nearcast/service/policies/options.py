@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nearcast.service.policies.notifying import DeliveryPolicy
 from nearcast.service.policies.presence import PresencePolicy
-from nearcast.service.wire import DeliveryOptions
+from nearcast.wire.api import DeliveryOptions
 
 
 def policy_of_options(options: DeliveryOptions) -> DeliveryPolicy | None:

@@ -14,8 +14,8 @@ from nearcast.service.keys import Gate, key_out, make_key
 from nearcast.service.problems import not_found, unusable
 from nearcast.service.routes.bodies import CursorParameter
 from nearcast.service.standing import moment
-from nearcast.service.wire import AuditEntry, AuditPage, KeyIn, KeyList, KeyOut, Name
 from nearcast.storage.batch import AuditRow, Batch
+from nearcast.wire.api import AuditEntry, AuditPage, KeyIn, KeyList, KeyOut, Name
 
 _OPT = {"roles": ADMIN}
 

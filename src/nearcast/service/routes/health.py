@@ -8,7 +8,7 @@ from litestar import Response, get
 
 from nearcast.service.error_answers import AnyRequest
 from nearcast.service.guarding import ADMIN, admit, broker_of, check_operator, is_local
-from nearcast.service.wire import Health
+from nearcast.wire.api import Health
 
 
 @get("/health", summary="Whether the process is alive")

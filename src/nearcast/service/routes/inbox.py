@@ -13,7 +13,7 @@ from nearcast.service.error_answers import DOCUMENTED, AnyRequest
 from nearcast.service.guarding import SUBSCRIBER, broker_of, caller_of
 from nearcast.service.live.opening import LiveRequest
 from nearcast.service.routes.bodies import CursorParameter, NameParameter
-from nearcast.service.wire import Ack, AckResult, InboxPage
+from nearcast.wire.api import Ack, AckResult, InboxPage
 
 _OPT = {"roles": SUBSCRIBER}
 _DEFAULT = "default"

@@ -6,7 +6,7 @@ from litestar import get, post
 
 from nearcast.service.error_answers import DOCUMENTED, AnyRequest
 from nearcast.service.guarding import ANYONE, SUBSCRIBER, broker_of, caller_of
-from nearcast.service.wire import DryRunIn, DryRunOut, ExplainIn, ExplainOut, StatsOut
+from nearcast.wire.api import DryRunIn, DryRunOut, ExplainIn, ExplainOut, StatsOut
 
 
 @post("/explain", opt={"roles": SUBSCRIBER}, responses=DOCUMENTED, status_code=200, summary="Why a message is delivered or not")

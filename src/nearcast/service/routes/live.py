@@ -19,7 +19,7 @@ from nearcast.service.live.opening import LiveRequest, LiveStreams
 from nearcast.service.live.sse import event_stream
 from nearcast.service.live.websocket import PROTOCOL, refuse, serve_websocket
 from nearcast.service.problems import Problem
-from nearcast.service.wire import Name
+from nearcast.wire.api import Name
 
 _OPT = {"roles": SUBSCRIBER}
 _STREAM = {200: ResponseSpec(None, media_type="text/event-stream", description="A CloudEvent in each `data`; `id` is a cursor")}

@@ -11,7 +11,7 @@ from nearcast.service.error_answers import DOCUMENTED, AnyRequest
 from nearcast.service.guarding import PUBLISHER, SUBSCRIBER, broker_of, caller_of
 from nearcast.service.problems import Problem
 from nearcast.service.routes.bodies import LINES
-from nearcast.service.wire import BulkResult, MessageIn, MessageReceipt, MoveIn, MoveResult
+from nearcast.wire.api import BulkResult, MessageIn, MessageReceipt, MoveIn, MoveResult
 
 RequestKey = Annotated[str | None, HeaderParameter(name="Idempotency-Key", min_length=1, max_length=128)]
 

@@ -13,7 +13,7 @@ from nearcast.service.guarding import SUBSCRIBER, broker_of, caller_of
 from nearcast.service.problems import unusable
 from nearcast.service.routes.bodies import LINES, CursorParameter, NameParameter
 from nearcast.service.routes.webhooks import webhooks_of
-from nearcast.service.wire import (
+from nearcast.wire.api import (
     BulkResult,
     CurrentList,
     Name,

@@ -6,10 +6,10 @@ from litestar import delete, get, post, put
 
 from nearcast.service.error_answers import DOCUMENTED, AnyRequest
 from nearcast.service.guarding import SUBSCRIBER, broker_of, caller_of
-from nearcast.service.webhook_wire import DeadLetterList, WebhookHistory, WebhookIn, WebhookList, WebhookOut, WebhookOutcome
 from nearcast.service.webhooks.registry import Webhooks
 from nearcast.service.webhooks.sending import Outcome
-from nearcast.service.wire import Name
+from nearcast.wire.api import Name
+from nearcast.wire.webhooks import DeadLetterList, WebhookHistory, WebhookIn, WebhookList, WebhookOut, WebhookOutcome
 
 _OPT = {"roles": SUBSCRIBER}
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from nearcast.service.policies.notifying import Notifier
-from nearcast.service.webhook_wire import DeadLetter, WebhookAttempt, WebhookOut
+from nearcast.wire.webhooks import DeadLetter, WebhookAttempt, WebhookOut
 
 # Collections of records in the store.
 WEBHOOKS = "webhooks"

@@ -14,7 +14,6 @@ from nearcast.service.broker import Broker
 from nearcast.service.callers import Caller
 from nearcast.service.problems import Problem, forbidden, not_found, unusable
 from nearcast.service.reading import Pace
-from nearcast.service.webhook_wire import DeadLetter, WebhookAttempt, WebhookIn, WebhookOut
 from nearcast.service.webhooks.addresses import AddressRules
 from nearcast.service.webhooks.place import (
     DEAD_LETTERS,
@@ -27,9 +26,10 @@ from nearcast.service.webhooks.place import (
 )
 from nearcast.service.webhooks.retrying import RetryRules
 from nearcast.service.webhooks.sending import Outcome, Sender
-from nearcast.service.webhooks.signing import check_secret, make_secret
 from nearcast.service.webhooks.worker import CONTENT_TYPE, Disable, Worker
-from nearcast.service.wire import SubscriptionIn
+from nearcast.wire.api import SubscriptionIn
+from nearcast.wire.signatures import check_secret, make_secret
+from nearcast.wire.webhooks import DeadLetter, WebhookAttempt, WebhookIn, WebhookOut
 
 # How long the secret before the last one still signs.
 SECRET_OVERLAP_S = 86_400.0

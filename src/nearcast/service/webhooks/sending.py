@@ -12,7 +12,7 @@ import httpcore
 
 from nearcast.service.webhooks.addresses import AddressRefused, AddressRules, CheckedNetwork
 from nearcast.service.webhooks.retrying import read_retry_after
-from nearcast.service.webhooks.signing import sign
+from nearcast.wire.signatures import sign
 
 # Read and forgotten, so that the connection can be used again; a longer answer costs the connection.
 _MAX_ANSWER_BYTES = 65_536

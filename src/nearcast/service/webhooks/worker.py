@@ -14,7 +14,6 @@ from nearcast.service.broker import Broker
 from nearcast.service.callers import Caller
 from nearcast.service.pushing import Pusher
 from nearcast.service.reading import Frame, Pace, Reader
-from nearcast.service.webhook_wire import DeadLetter, WebhookAttempt
 from nearcast.service.webhooks.place import (
     DEAD_LETTERS,
     MAX_DEAD_LETTERS,
@@ -26,7 +25,8 @@ from nearcast.service.webhooks.place import (
 )
 from nearcast.service.webhooks.retrying import RetryRules
 from nearcast.service.webhooks.sending import Outcome, Sender
-from nearcast.service.wire import Event
+from nearcast.wire.api import Event
+from nearcast.wire.webhooks import DeadLetter, WebhookAttempt
 
 CONTENT_TYPE = "application/cloudevents-batch+json"
 

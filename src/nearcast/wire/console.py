@@ -1,10 +1,10 @@
-"""What the console is told. These bodies may change with the page; the API proper is in `service.wire`."""
+"""What the console is told. These bodies may change with the page; the API proper is in `wire.api`."""
 
 from __future__ import annotations
 
 from msgspec import Struct
 
-from nearcast.service.wire import MessageOut, RegionShape
+from nearcast.wire.api import MessageOut, RegionShape
 
 
 class MovedOut(Struct):

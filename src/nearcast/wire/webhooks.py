@@ -1,4 +1,4 @@
-"""Bodies of `/v1/webhooks`: see `wire.py`."""
+"""Bodies of `/v1/webhooks`: see `wire.api`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from nearcast.service.wire import Event
+from nearcast.wire.api import Event
 
 
 class WebhookIn(Struct, forbid_unknown_fields=True, omit_defaults=True):
