@@ -22,7 +22,6 @@ from pyroaring import BitMap
 from nearcast.service.applying import Receipt, check_live
 from nearcast.service.bulk import check_lines
 from nearcast.service.callers import Caller
-from nearcast.service.console.observing import Observer
 from nearcast.service.decoding import MESSAGES, MOVES, SUBSCRIPTIONS
 from nearcast.service.gateway import Gateway
 from nearcast.service.gateway_reading import DeliveryReader
@@ -31,6 +30,7 @@ from nearcast.service.inboxes import Inbox, Inboxes
 from nearcast.service.insight import Insight
 from nearcast.service.limits import Limits
 from nearcast.service.metrics import Metrics
+from nearcast.service.observer import Observer
 from nearcast.service.operations import (
     EndSubscription,
     Keep,

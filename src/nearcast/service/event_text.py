@@ -12,7 +12,8 @@ from nearcast.model.normalise import fold
 from nearcast.model.spaces import EARTH_RADIUS_M
 from nearcast.model.subscription import Subscription
 from nearcast.service.shapes import Point, middle_of
-from nearcast.service.standing import moment, subscription_out
+from nearcast.service.standing import subscription_out
+from nearcast.service.times import moment
 from nearcast.storage.batch import SubscriptionRow
 from nearcast.storage.pages import ENDED, ENTERED, LEFT, MATCHED, RANKED_IN, RANKED_OUT
 from nearcast.topics import records

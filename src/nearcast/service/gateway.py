@@ -17,8 +17,7 @@ from typing import Any
 
 from nearcast.errors import TopicError
 from nearcast.model.regions import Box
-from nearcast.service.loading import UNREADABLE, posted_of
-from nearcast.service.posting import Posted
+from nearcast.service.posting import UNREADABLE, Posted, posted_of
 from nearcast.service.standing import Standing, standing_of
 from nearcast.storage.pages import Page
 from nearcast.storage.store import Store

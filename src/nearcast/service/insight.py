@@ -12,8 +12,17 @@ from nearcast.model.message import Message
 from nearcast.model.regions import Box, Region
 from nearcast.service.inboxes import Inboxes
 from nearcast.service.limits import Limits
-from nearcast.service.loading import UNREADABLE, messages_back, posted_of
-from nearcast.service.posting import Posted, check_message, clock_of, id_key, message_out, sequence_of_given
+from nearcast.service.posting import (
+    UNREADABLE,
+    Posted,
+    check_message,
+    clock_of,
+    id_key,
+    message_out,
+    messages_back,
+    posted_of,
+    sequence_of_given,
+)
 from nearcast.service.problems import Problem, not_found, unusable
 from nearcast.service.shapes import Point, is_inside
 from nearcast.service.standing import Checked, standing_of

@@ -14,7 +14,7 @@ import msgspec
 from nearcast.service.broker import Broker
 from nearcast.service.callers import Caller
 from nearcast.service.problems import Problem
-from nearcast.service.standing import moment
+from nearcast.service.times import moment
 from nearcast.storage.batch import KeyRow
 from nearcast.wire.api import KeyIn, KeyOut, Role
 

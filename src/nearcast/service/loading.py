@@ -12,22 +12,19 @@ from pathlib import Path
 import msgspec
 
 from nearcast.engines.boolean import Matcher
-from nearcast.errors import NearcastError, StoredFormatError
+from nearcast.errors import StoredFormatError
 from nearcast.service.engines import Engines
 from nearcast.service.gateway_engines import GatewayEngines
 from nearcast.service.limits import Limits
-from nearcast.service.posting import Posted, message_out, place_box, words_of
+from nearcast.service.posting import UNREADABLE, Posted, messages_back, posted_of
 from nearcast.service.presences import COLLECTION
-from nearcast.service.shapes import Point, region_of
+from nearcast.service.shapes import Point
 from nearcast.service.standing import standing_of
 from nearcast.storage.batch import SubscriptionRow
 from nearcast.storage.store import Store
 
 log = logging.getLogger(__name__)
 _PUT_AT_ONCE = 200_000
-_PAGES_AT_ONCE = 64
-UNREADABLE = (NearcastError, msgspec.DecodeError, RecursionError)
-"""What reading a kept message may raise that this version would not have taken."""
 TOLD = "told"
 """The fact that says up to when moving subscriptions have been told what time does."""
 
@@ -109,32 +106,6 @@ def start_ranking(store: Store, engines: Engines, tenant: str, limits: Limits) -
 
 def _tell_unreadable(sequence: int, error: Exception) -> None:
     log.warning("the message at %d cannot be read and is left out of the engines: %s", sequence, error)
-
-
-def messages_back(store: Store, since: float) -> Iterator[tuple[int, bytes, str, float]]:
-    """(sequence, text, tenant, time) of messages, newest first, of pages not older than a time."""
-    before = 2**62
-    while True:
-        pages = store.pages_before(before, _PAGES_AT_ONCE)
-        for page in pages:
-            if page.time < since:
-                return
-            for sequence in range(page.message_first + page.n_messages - 1, page.message_first - 1, -1):
-                held = page.message(sequence)
-                assert held is not None
-                yield sequence, *held, page.time
-            before = page.first
-        if len(pages) < _PAGES_AT_ONCE:
-            return
-
-
-def posted_of(text: bytes, tenant: str) -> Posted:
-    """A message of the log, as engines take it."""
-    kept = message_out(text)
-    words = words_of(tenant, kept.keywords, kept.text, kept.tags)
-    expires = kept.expires.timestamp() if kept.expires is not None else float("inf")
-    audience = None if kept.audience is None else region_of(kept.audience)
-    return Posted(tenant, kept.id, text, words, place_box(kept).bounds, expires, audience)
 
 
 def save_snapshot(store_sequence: int, engines: Engines, folder: Path) -> str:

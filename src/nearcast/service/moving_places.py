@@ -10,7 +10,8 @@ from nearcast.errors import NearcastError
 from nearcast.model.regions import Region
 from nearcast.service.problems import Problem, unusable
 from nearcast.service.shapes import Point, given_region, middle_of, moved_to, point_of
-from nearcast.service.standing import seconds_of, subscription_out
+from nearcast.service.standing import subscription_out
+from nearcast.service.times import seconds_of
 from nearcast.storage.batch import SubscriptionRow
 from nearcast.wire.api import MoveIn
 

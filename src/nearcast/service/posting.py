@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -14,9 +15,10 @@ from nearcast.model.normalise import fold, normalise
 from nearcast.model.regions import Box, Region
 from nearcast.service.limits import Limits
 from nearcast.service.problems import Problem, unusable
-from nearcast.service.shapes import given_region, place_of
-from nearcast.service.standing import moment, seconds_of
+from nearcast.service.shapes import given_region, place_of, region_of
+from nearcast.service.times import moment, seconds_of
 from nearcast.service.words import check_words, tag_words, tenant_word
+from nearcast.storage.store import Store
 from nearcast.wire.api import MessageIn, MessageOut, PointShape
 
 _encode = msgspec.json.Encoder().encode
@@ -26,6 +28,9 @@ _GIVEN = "m-"
 # Those of tenant and tags come on top.
 _MOST_WORDS = settings.limit("max_message_keywords") - 20
 _NO_ID = b'{"id":"",'
+_PAGES_AT_ONCE = 64
+UNREADABLE = (NearcastError, msgspec.DecodeError, RecursionError)
+"""What reading a kept message may raise that this version would not have taken."""
 
 
 class Posted(NamedTuple):
@@ -158,3 +163,29 @@ def message_out(text: bytes) -> MessageOut:
 
 def place_box(message: MessageOut) -> Box:
     return place_of(message.location)
+
+
+def messages_back(store: Store, since: float) -> Iterator[tuple[int, bytes, str, float]]:
+    """(sequence, text, tenant, time) of messages, newest first, of pages not older than a time."""
+    before = 2**62
+    while True:
+        pages = store.pages_before(before, _PAGES_AT_ONCE)
+        for page in pages:
+            if page.time < since:
+                return
+            for sequence in range(page.message_first + page.n_messages - 1, page.message_first - 1, -1):
+                held = page.message(sequence)
+                assert held is not None
+                yield sequence, *held, page.time
+            before = page.first
+        if len(pages) < _PAGES_AT_ONCE:
+            return
+
+
+def posted_of(text: bytes, tenant: str) -> Posted:
+    """A message of the log, as engines take it."""
+    kept = message_out(text)
+    words = words_of(tenant, kept.keywords, kept.text, kept.tags)
+    expires = kept.expires.timestamp() if kept.expires is not None else float("inf")
+    audience = None if kept.audience is None else region_of(kept.audience)
+    return Posted(tenant, kept.id, text, words, place_box(kept).bounds, expires, audience)

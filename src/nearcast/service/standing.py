@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import NamedTuple
 
 import msgspec
@@ -14,6 +13,7 @@ from nearcast.model.subscription import RankedSubscription, Subscription
 from nearcast.service.callers import Caller
 from nearcast.service.problems import Problem, forbidden, unusable
 from nearcast.service.shapes import Point, given_region, middle_of, point_of, region_of
+from nearcast.service.times import moment, seconds_of
 from nearcast.service.words import check_words, tag_words, tenant_word
 from nearcast.storage.batch import SubscriptionRow
 from nearcast.wire.api import DeliveryOptions, Kind, RegionShape, SubscriptionIn, SubscriptionOut
@@ -176,18 +176,3 @@ def subscription_out(row: SubscriptionRow) -> SubscriptionOut:
     if row.place is not None:
         kept.region = _decode_place(row.place)
     return kept
-
-
-def moment(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)
-
-
-def seconds_of(time: datetime, where: str) -> float:
-    """Of a time with a zone; raises Problem if it is in no year from 1 to 9999 of UTC."""
-    try:
-        seconds = time.astimezone(UTC).timestamp()
-        # The last microseconds of all are rounded up.
-        moment(seconds)
-    except (OverflowError, ValueError):
-        raise unusable(f"{where}={time.isoformat()!r} is outside the years 1 to 9999 in UTC; give another", where) from None
-    return seconds

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nearcast.service.console import rates
+from nearcast.service import rates
 from nearcast.service.console.page import content_policy
 from nearcast.service.metrics import Metrics
 
@@ -37,7 +37,7 @@ def test_what_a_browser_loads_first_is_small() -> None:
 
 def test_rates_are_of_the_last_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     metrics, now = Metrics(), [100.0]
-    monkeypatch.setattr("nearcast.service.console.rates.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("nearcast.service.rates.time.monotonic", lambda: now[0])
     observed = rates.Rates(metrics)
     metrics.messages.inc(1000)
     assert observed.now()["messages_per_second"] == 0.0

@@ -13,7 +13,7 @@ from nearcast.service.guarding import ADMIN, broker_of, caller_of
 from nearcast.service.keys import Gate, key_out, make_key
 from nearcast.service.problems import not_found, unusable
 from nearcast.service.routes.bodies import CursorParameter
-from nearcast.service.standing import moment
+from nearcast.service.times import moment
 from nearcast.storage.batch import AuditRow, Batch
 from nearcast.wire.api import AuditEntry, AuditPage, KeyIn, KeyList, KeyOut, Name
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import msgspec
 
 from nearcast.model.regions import Box
-from nearcast.service.console.rates import Rates
 from nearcast.service.inboxes import Inboxes
 from nearcast.service.insight import Insight
 from nearcast.service.metrics import Metrics
 from nearcast.service.posting import message_out
+from nearcast.service.rates import Rates
 from nearcast.service.writer import Writer
 from nearcast.storage.batch import Place
 from nearcast.storage.store import Store
