@@ -46,7 +46,3 @@ def compare_answers(series: str, answer: pa.Table, against: str, expected: pa.Ta
 def spread_rows(n: int, n_wanted: int) -> NDArray[np.int64]:
     """At most `n_wanted` rows, evenly spread over the stream."""
     return np.unique(np.linspace(0, n - 1, min(n, n_wanted)).astype(np.int64)) if n else np.empty(0, np.int64)
-
-
-def in_chunks(table: pa.Table, size: int) -> list[pa.Table]:
-    return [table.slice(first, size) for first in range(0, table.num_rows, size)]

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from nearcast.bench.measuring import time_passes
 from nearcast.bench.plan import Plan, Point
 from nearcast.bench.record import Record
 from nearcast.columns.arrow import list_offsets
 from nearcast.columns.messages import keyword_sets_of
 from nearcast.columns.vocabulary import Vocabulary
 from nearcast.errors import NearcastError, PlanError
+from nearcast.timing import time_passes
 from nearcast.workloads import open_workload
 
 Sets = list[list[int]]

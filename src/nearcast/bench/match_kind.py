@@ -14,13 +14,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nearcast.bench.answers import compare_answers, count_work, in_chunks, sorted_answer, spread_rows
-from nearcast.bench.measuring import time_passes, timed
+from nearcast.bench.answers import compare_answers, count_work, sorted_answer, spread_rows
 from nearcast.bench.plan import Plan, Point, Series
 from nearcast.bench.record import Record
 from nearcast.engines.boolean import Matcher
 from nearcast.errors import NearcastError, PlanError
 from nearcast.indexes.registry import indexes
+from nearcast.timing import in_chunks, time_passes, timed
 from nearcast.workloads import open_workload
 
 _WARM_SUBSCRIPTIONS = 2_000

@@ -18,7 +18,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nearcast.bench.measuring import timed
 from nearcast.bench.moving_kind import Calls, Journey, Lived, Living, Step, checksum_of
 from nearcast.bench.plan import Plan, Point, Series
 from nearcast.bench.prototype_tables import (
@@ -34,6 +33,7 @@ from nearcast.bench.prototype_tables import (
 from nearcast.bench.record import Record
 from nearcast.columns.arrow import numbers
 from nearcast.errors import NearcastError, PlanError
+from nearcast.timing import timed
 from nearcast.workloads import open_workload
 
 METHODS = ("prototype", "index", "tables")

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from nearcast.bench.answers import compare_answers, count_work, in_chunks, sorted_answer, spread_rows
-from nearcast.bench.measuring import time_once, time_passes
+from nearcast.bench.answers import compare_answers, count_work, sorted_answer, spread_rows
 from nearcast.bench.peers import PEERS
 from nearcast.bench.peers.peer import Peer
 from nearcast.bench.plan import Plan, Point, Series
 from nearcast.bench.record import Record
 from nearcast.engines.boolean import Matcher
 from nearcast.errors import PlanError
+from nearcast.timing import in_chunks, time_once, time_passes
 from nearcast.workloads import open_workload
 
 _MOST_SINGLES = 500

@@ -17,8 +17,6 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from nearcast.bench.answers import in_chunks
-from nearcast.bench.measuring import time_once, timed
 from nearcast.bench.plan import Plan, Point, Series
 from nearcast.bench.prototype_tables import (
     MOST_MESSAGE_WORDS,
@@ -33,6 +31,7 @@ from nearcast.bench.record import Record
 from nearcast.columns.arrow import numbers
 from nearcast.engines.boolean import Matcher
 from nearcast.errors import NearcastError, PlanError
+from nearcast.timing import in_chunks, time_once, timed
 from nearcast.workloads import open_workload
 
 METHODS = ("prototype", "match_runs", "match_encoded")

@@ -13,9 +13,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from nearcast.bench.machine import commit, machine, versions
 from nearcast.bench.plan import Plan, Point, read_plan
 from nearcast.bench.record import read_records, write_record
+from nearcast.machine import commit, machine, versions
 
 Progress = Callable[[int, int, str], None]
 PLAN_FILE = "plan.toml"

@@ -20,14 +20,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import ipc
 
-from nearcast.bench.answers import compare_answers, count_work, in_chunks, sorted_answer, spread_rows
-from nearcast.bench.machine import peak_bytes, reset_peak
-from nearcast.bench.measuring import time_once, time_passes, timed
+from nearcast.bench.answers import compare_answers, count_work, sorted_answer, spread_rows
 from nearcast.bench.plan import Plan, Point, Series
 from nearcast.bench.record import Record
 from nearcast.engines.boolean import Matcher
 from nearcast.errors import NearcastError, PlanError
+from nearcast.machine import peak_bytes, reset_peak
 from nearcast.model.message import Message
+from nearcast.timing import in_chunks, time_once, time_passes, timed
 from nearcast.workloads import open_workload
 
 # Late subscriptions are a hundredth of what was built; then so many more come that a merge is due.

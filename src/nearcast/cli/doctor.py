@@ -47,7 +47,7 @@ def doctor() -> None:
 
 
 def _packages() -> Iterator[Finding]:
-    from nearcast.bench.machine import version_of, versions
+    from nearcast.machine import version_of, versions
 
     for package, version in versions().items():
         if version is None and package != "nearcast":
@@ -72,7 +72,7 @@ def _java() -> Iterator[Finding]:
 
 
 def _machine() -> Iterator[Finding]:
-    from nearcast.bench import machine
+    from nearcast import machine
 
     memory = machine.memory_bytes()
     yield Finding("processor", machine.cpu_model())
@@ -91,7 +91,7 @@ def _machine() -> Iterator[Finding]:
 
 
 def _kernels() -> Iterator[Finding]:
-    from nearcast.bench import machine
+    from nearcast import machine
 
     if machine.version_of("numba") is None:
         return

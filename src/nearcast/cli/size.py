@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from nearcast.bench.sizing.calibration import Calibration
-    from nearcast.bench.sizing.demand import Demand, Deployment
+    from nearcast.sizing.calibration import Calibration
+    from nearcast.sizing.demand import Demand, Deployment
 
 
 def size(
@@ -27,9 +27,9 @@ def size(
     check: Annotated[bool, typer.Option("--check", help="Also measure a load the model has not seen.")] = False,
 ) -> None:
     """Machines, memory, shards and network for a load, from a model that is calibrated on this machine (a minute, once)."""
-    from nearcast.bench.sizing.demand import Demand, deployment_for
     from nearcast.cli.console import results
     from nearcast.errors import NearcastError
+    from nearcast.sizing.demand import Demand, deployment_for
 
     known = _calibration(calibration, calibrate)
     demand = Demand(subscriptions, rate, matches, cores, memory_gb * 1e9, message_bytes, delivery_bytes)
@@ -46,9 +46,9 @@ def size(
 
 
 def _calibration(path: Path | None, is_anew: bool) -> Calibration:
-    from nearcast.bench.sizing.calibration import CELLS, calibrate, read_calibration, write_calibration
     from nearcast.cli.console import progress_bar
     from nearcast.kernels.compile import cache_folder
+    from nearcast.sizing.calibration import CELLS, calibrate, read_calibration, write_calibration
 
     kept = path or cache_folder().parent / "calibration.json"
     known = None if is_anew else read_calibration(kept)
@@ -67,8 +67,8 @@ def _calibration(path: Path | None, is_anew: bool) -> Calibration:
 
 
 def _answer(demand: Demand, found: Deployment) -> object:
-    from nearcast.bench.sizing.demand import BUSY_SHARE, HELD_SHARE, MERGING
     from nearcast.cli.console import table_of
+    from nearcast.sizing.demand import BUSY_SHARE, HELD_SHARE, MERGING
 
     share = demand.messages_per_second / found.replicas / found.messages_per_second
     n_deliveries = demand.messages_per_second * demand.matches
@@ -85,7 +85,7 @@ def _answer(demand: Demand, found: Deployment) -> object:
 
 
 def _check(known: Calibration) -> str:
-    from nearcast.bench.sizing.calibration import HELD_OUT, measure
+    from nearcast.sizing.calibration import HELD_OUT, measure
 
     cell, _ = measure(HELD_OUT)
     us, n_bytes = known.model.us_per_message(cell.n_subscriptions, cell.matches), known.model.n_bytes(cell.n_subscriptions)

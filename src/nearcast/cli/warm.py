@@ -18,9 +18,9 @@ def warm(
     jobs: Annotated[int, typer.Option(min=0, help="Processes that compile side by side; 0 = one per core.")] = 0,
 ) -> None:
     """Compile all kernels of every index into the cache, by taking a tiny world through each of them."""
-    from nearcast.bench.machine import cached_kernels
     from nearcast.cli.console import progress_bar
     from nearcast.indexes.registry import indexes
+    from nearcast.machine import cached_kernels
 
     before = cached_kernels()
     start = time.perf_counter()

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from nearcast.bench import encode_kind, list_plans, match_kind, measuring, moving_kind, run_plan, silent_kind
-from nearcast.bench.machine import cached_kernels, commit, cpu_model, n_cached_kernels
+from nearcast import timing
+from nearcast.bench import encode_kind, list_plans, match_kind, moving_kind, run_plan, silent_kind
 from nearcast.bench.metrics import METRICS
 from nearcast.bench.metrics_of_shards import SHARDS
 from nearcast.bench.metrics_of_simulation import SIMULATION
@@ -23,6 +23,7 @@ from nearcast.bench.results import find_results, read_results
 from nearcast.engines.boolean import Matcher
 from nearcast.engines.moving import MovingMatcher
 from nearcast.errors import NearcastError, PlanError
+from nearcast.machine import cached_kernels, commit, cpu_model, n_cached_kernels
 from nearcast.testing.budget import current_budget
 
 MATCH = """
@@ -444,7 +445,7 @@ def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
 def compiling(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The number of compiled kernels, under the control of the test."""
     counted = [0]
-    monkeypatch.setattr(measuring, "n_cached_kernels", lambda: counted[0])
+    monkeypatch.setattr(timing, "n_cached_kernels", lambda: counted[0])
     return counted
 
 
@@ -456,9 +457,9 @@ def test_a_time_that_holds_compilation_is_taken_again(compiling: list[int]) -> N
         compiling[0] += len(calls) == 1
         return len(calls)
 
-    assert measuring.timed(work)[1] == 2
+    assert timing.timed(work)[1] == 2
     calls.clear()
-    assert measuring.time_passes(["a", "b"], work, 2).shape == (2, 2)
+    assert timing.time_passes(["a", "b"], work, 2).shape == (2, 2)
     assert calls == ["a", "b"] * 3
 
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from nearcast.bench import make_report, run_plan
-from nearcast.bench.machine import peak_bytes, reset_peak
 from nearcast.bench.metrics import METRICS
 from nearcast.bench.record import Record
 from nearcast.bench.results import read_results
 from nearcast.errors import PlanError
+from nearcast.machine import peak_bytes, reset_peak
 
 PROTOTYPE = """
 title = "Beside"

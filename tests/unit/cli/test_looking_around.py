@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from nearcast.bench import machine
+from nearcast import machine
 from nearcast.cli.main import app
 from nearcast.cli.parameters import read_place, read_settings
 from nearcast.errors import EnvironmentProblem, NearcastError

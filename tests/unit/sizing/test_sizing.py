@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from nearcast.bench.sizing.calibration import Setup, calibrate, read_calibration, write_calibration
-from nearcast.bench.sizing.demand import BUSY_SHARE, HELD_SHARE, MERGING, Demand, deployment_for
-from nearcast.bench.sizing.model import Cell, SizingModel, fit_model
 from nearcast.cli.main import app
 from nearcast.errors import NearcastError
+from nearcast.sizing.calibration import Setup, calibrate, read_calibration, write_calibration
+from nearcast.sizing.demand import BUSY_SHARE, HELD_SHARE, MERGING, Demand, deployment_for
+from nearcast.sizing.model import Cell, SizingModel, fit_model
 
 MODEL = SizingModel((0.5, 0.01, 0.05), (1e6, 200.0), 0.8)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from nearcast.bench.sizing.model import SizingModel
+from nearcast.sizing.model import SizingModel
 
 BUSY_SHARE = 0.6
 """How busy processors may be on the average; the rest is for bursts and everything else that runs there."""

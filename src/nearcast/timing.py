@@ -12,9 +12,10 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from nearcast.bench.machine import n_cached_kernels
+from nearcast.machine import n_cached_kernels
 
 # Another process may be compiling all the time; then its kernels are not ours.
 _MOST_TRIES = 3
@@ -65,6 +66,10 @@ def time_once(
             work(prepared)
             seconds[position] = time.perf_counter() - start
     return seconds
+
+
+def in_chunks(table: pa.Table, size: int) -> list[pa.Table]:
+    return [table.slice(first, size) for first in range(0, table.num_rows, size)]
 
 
 @contextmanager

@@ -10,12 +10,11 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from nearcast.bench.answers import in_chunks
-from nearcast.bench.machine import cpu_model, usable_cores
-from nearcast.bench.measuring import time_passes
-from nearcast.bench.sizing.model import Cell, SizingModel, fit_model
 from nearcast.engines.boolean import Matcher
 from nearcast.errors import NearcastError
+from nearcast.machine import cpu_model, usable_cores
+from nearcast.sizing.model import Cell, SizingModel, fit_model
+from nearcast.timing import in_chunks, time_passes
 from nearcast.workloads import open_workload
 
 FORMAT = 1
