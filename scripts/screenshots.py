@@ -1,4 +1,6 @@
-"""Pictures of the console for the documentation, taken from the running product: `python scripts/screenshots.py docs/images`.
+"""Pictures of the console for the documentation, taken from the running product.
+
+    PYTHONPATH=tests python scripts/screenshots.py docs/images
 
 Needs a browser, the console (`make console`) and the extras `service`, `bench` and `dev`.
 """
@@ -19,8 +21,8 @@ from playwright.sync_api import sync_playwright
 from nearcast.client import Client
 from nearcast.demo.city import City
 from nearcast.demo.living import live, settle
-from nearcast.testing.console_page import BROWSER_FLAGS, BROWSERS, Console
-from nearcast.testing.small_servers import small_server
+from support.console_page import BROWSER_FLAGS, BROWSERS, Console
+from support.http_server import small_server
 
 CITY_VIEW = "-73.95,40.73,10.3"
 CLOSE_VIEW = "-73.97,40.75,11.6"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, settings
 
-# Before anything of it is imported: the assertions of the shipped test classes are shown like those of the tests themselves.
-pytest.register_assert_rewrite("nearcast.testing")
+# Before anything of them is imported: assertions of the shipped test classes, and of what tests share, are shown like those of
+# the tests themselves.
+pytest.register_assert_rewrite("nearcast.testing", "support")
 
 from nearcast.testing.budget import Budget, current_budget  # noqa: E402
 

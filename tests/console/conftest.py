@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from nearcast.testing.console_page import BROWSER_FLAGS, BROWSERS, Console
-from nearcast.testing.small_servers import SmallServer, small_server
+from support.console_page import BROWSER_FLAGS, BROWSERS, Console
+from support.http_server import SmallServer, small_server
 
 
 # Not longer than these tests: Playwright's event loop runs in this thread, and others need their own.

@@ -7,8 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
-from nearcast.testing.console_page import Console
-from nearcast.testing.small_servers import SmallServer
+from support.console_page import Console
+from support.http_server import SmallServer
 
 pytestmark = pytest.mark.xdist_group("console")
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from nearcast.testing.budget import current_budget
-from nearcast.testing.console_page import Console
+from support.console_page import Console
 
 pytestmark = [
     pytest.mark.xdist_group("console"),

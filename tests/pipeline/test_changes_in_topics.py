@@ -18,9 +18,9 @@ from nearcast.pipeline.settings_table import PipelineSettings
 from nearcast.pipeline.status import read_batches
 from nearcast.pipeline.tracked import sources as tracked_sources
 from nearcast.pipeline.tracked.stream import start_track
-from nearcast.testing.ranked_streams import StreamMaker, changes_of
 from nearcast.topics.files import FileTopic
 from nearcast.topics.records import Record, ended_record, message_record, move_record, put_record
+from support.ranked_input import StreamMaker, changes_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

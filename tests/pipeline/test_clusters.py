@@ -19,7 +19,7 @@ import nearcast as nc
 from nearcast.pipeline.java import use_java
 from nearcast.pipeline.stream_area import StreamArea
 from nearcast.testing.budget import current_budget
-from nearcast.testing.small_pipelines import make_messages, make_subscriptions
+from support.pipelines import make_messages, make_subscriptions
 
 pytestmark = [
     pytest.mark.spark,

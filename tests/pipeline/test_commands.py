@@ -20,9 +20,9 @@ from nearcast.pipeline.ranked.sample import REACH_M, WINDOW, RankedSummary, rank
 from nearcast.pipeline.sample_run import N_BATCHES, run_sample
 from nearcast.pipeline.store import Store
 from nearcast.pipeline.stream_area import StreamArea
-from nearcast.testing.ranked_streams import rows_of
-from nearcast.testing.small_pipelines import make_messages, make_subscriptions
 from nearcast.workloads import sample_messages, sample_subscriptions
+from support.pipelines import make_messages, make_subscriptions
+from support.ranked_input import rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

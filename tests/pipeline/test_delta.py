@@ -12,7 +12,7 @@ import pytest
 import nearcast as nc
 from nearcast.pipeline.settings_table import PipelineSettings
 from nearcast.testing.budget import current_budget
-from nearcast.testing.small_pipelines import make_messages, make_subscriptions, plan_for, publish_here
+from support.pipelines import make_messages, make_subscriptions, plan_for, publish_here
 
 pytestmark = [
     pytest.mark.spark,

@@ -28,7 +28,7 @@ from nearcast.pipeline.settings_table import MECHANISMS, PipelineSettings
 from nearcast.pipeline.status import read_batches
 from nearcast.pipeline.stream_area import StreamArea
 from nearcast.testing.budget import current_budget
-from nearcast.testing.small_pipelines import make_messages, make_subscriptions, plan_for, publish_here
+from support.pipelines import make_messages, make_subscriptions, plan_for, publish_here
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("kills"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 

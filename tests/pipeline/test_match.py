@@ -28,8 +28,8 @@ from nearcast.pipeline.sources import read_messages, read_subscriptions
 from nearcast.pipeline.status import read_batches, stream_status
 from nearcast.pipeline.stream_area import StreamArea
 from nearcast.testing.budget import current_budget
-from nearcast.testing.small_pipelines import make_messages, make_subscriptions, plan_for, publish_here
 from nearcast.workloads import open_workload
+from support.pipelines import make_messages, make_subscriptions, plan_for, publish_here
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

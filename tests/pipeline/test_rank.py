@@ -26,7 +26,7 @@ from nearcast.pipeline.sinks import ParquetSink, without_repeats
 from nearcast.pipeline.status import read_batches, stream_status
 from nearcast.pipeline.stream_area import StreamArea
 from nearcast.testing.budget import current_budget
-from nearcast.testing.ranked_streams import Change, StreamMaker, as_changes, changes_of, incident_batches, rows_of
+from support.ranked_input import Change, StreamMaker, as_changes, changes_of, incident_batches, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -26,8 +26,8 @@ from nearcast.pipeline.settings_table import MECHANISMS, PipelineSettings
 from nearcast.pipeline.status import read_batches
 from nearcast.pipeline.stream_area import StreamArea
 from nearcast.testing.budget import current_budget
-from nearcast.testing.killed_streams import KilledStream, files_by_batch
-from nearcast.testing.ranked_streams import StreamMaker, as_changes, changes_of, rows_of
+from support.killed_streams import KilledStream, files_by_batch
+from support.ranked_input import StreamMaker, as_changes, changes_of, rows_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("kills"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 

@@ -21,10 +21,10 @@ from nearcast.pipeline.sinks import sink_of
 from nearcast.pipeline.sources import read_messages, read_subscriptions
 from nearcast.pipeline.stream_area import StreamArea
 from nearcast.pipeline.topic_changes import begin_index, take_up_changes
-from nearcast.testing.small_pipelines import make_messages, make_subscriptions
 from nearcast.topics.files import FileTopic
 from nearcast.topics.records import Record, ended_record, message_record, put_record, record_of
 from nearcast.topics.topic import TopicAddress
+from support.pipelines import make_messages, make_subscriptions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

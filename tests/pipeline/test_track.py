@@ -27,7 +27,7 @@ from nearcast.pipeline.tracked.sources import rows_of as rows_of_frames
 from nearcast.pipeline.tracked.stream import TrackedRunner, start_track
 from nearcast.testing.budget import current_budget
 from nearcast.testing.moving_oracle import MovingOracle
-from nearcast.testing.tracked_streams import Change, OneProcess, TrackMaker, rows_of
+from support.tracked_input import Change, OneProcess, TrackMaker, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -24,9 +24,9 @@ from nearcast.pipeline.status import read_batches
 from nearcast.pipeline.stream_area import StreamArea
 from nearcast.pipeline.tracked.rules import TrackingRules
 from nearcast.testing.budget import current_budget
-from nearcast.testing.killed_streams import KilledStream, files_by_batch
 from nearcast.testing.moving_oracle import MovingOracle
-from nearcast.testing.tracked_streams import OneProcess, RawBatch, TrackMaker, rows_of
+from support.killed_streams import KilledStream, files_by_batch
+from support.tracked_input import OneProcess, RawBatch, TrackMaker, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from nearcast.testing.small_servers import SmallServer, small_server
+from support.http_server import SmallServer, small_server
 
 
 @pytest.fixture(scope="session")

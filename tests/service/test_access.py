@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from nearcast.testing.small_servers import SmallServer
+from support.http_server import SmallServer
 
 pytestmark = pytest.mark.xdist_group("service")
 POINT = {"type": "Point", "coordinates": [13.4, 52.5]}

@@ -21,7 +21,6 @@ from nearcast.client import ApiError, AsyncClient, Client, ServerUnreachable, ve
 from nearcast.client.resuming import Resume, refusal
 from nearcast.client.shapes import place_shape, region_shape
 from nearcast.errors import NearcastError
-from nearcast.testing.small_servers import SmallServer
 from nearcast.wire.api import (
     BoxShape,
     CircleShape,
@@ -33,6 +32,7 @@ from nearcast.wire.api import (
     PolygonShape,
     SubscriptionIn,
 )
+from support.http_server import SmallServer
 
 pytestmark = pytest.mark.xdist_group("service")
 

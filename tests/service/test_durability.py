@@ -18,8 +18,8 @@ import httpx
 import pytest
 
 from nearcast.testing.budget import Budget
-from nearcast.testing.small_databases import postgres_programs, small_database
-from nearcast.testing.small_servers import SmallServer, small_server
+from support.http_server import SmallServer, small_server
+from support.postgres_server import postgres_programs, small_database
 
 POINT = {"type": "Point", "coordinates": [13.4, 52.5]}
 FAR = {"type": "Point", "coordinates": [-70.0, -30.0]}

@@ -14,11 +14,11 @@ import nearcast as nc
 from nearcast.model.regions import Box
 from nearcast.pipeline.empty_index import SUBSCRIPTION_SCHEMA
 from nearcast.pipeline.topic_changes import change_table
-from nearcast.testing.small_brokers import VARIABLE, kafka_folder, small_broker
-from nearcast.testing.small_servers import SmallServer, small_server
-from nearcast.testing.small_streams import small_stream
 from nearcast.topics.files import FileTopic
 from nearcast.topics.records import MATCH, read_record, record_of
+from support.http_server import SmallServer, small_server
+from support.kafka_broker import VARIABLE, kafka_folder, small_broker
+from support.stream_process import small_stream
 
 POINT = {"type": "Point", "coordinates": [13.4, 52.5]}
 FAR = {"type": "Point", "coordinates": [-70.0, -30.0]}

@@ -20,7 +20,7 @@ from nearcast.testing.budget import Budget
 from nearcast.testing.moving_oracle import MovingOracle
 from nearcast.testing.oracle import Oracle
 from nearcast.testing.ranked_oracle import RankedOracle
-from nearcast.testing.small_servers import SmallServer, small_server
+from support.http_server import SmallServer, small_server
 
 WORDS = ("ash", "birch", "cedar", "elm", "fir", "oak")
 WINDOW = 50

@@ -29,8 +29,8 @@ from nearcast.service.live.opening import LiveRequest, LiveStreams
 from nearcast.service.reading import Frame, Pace
 from nearcast.storage.store import open_store
 from nearcast.testing.budget import Budget
-from nearcast.testing.small_servers import SmallServer, small_server
 from nearcast.wire.api import DeliveryOptions, Event, MessageIn, PointShape, RateLimit, SubscriptionIn
+from support.http_server import SmallServer, small_server
 
 pytestmark = pytest.mark.xdist_group("service")
 

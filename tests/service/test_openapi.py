@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nearcast.testing.budget import Budget
-from nearcast.testing.small_servers import SmallServer
+from support.http_server import SmallServer
 
 pytestmark = pytest.mark.xdist_group("service")
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"

@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from nearcast.cli.main import app
 from nearcast.load.figures import Figures, percentile
-from nearcast.testing.small_servers import SmallServer
+from support.http_server import SmallServer
 
 pytestmark = pytest.mark.xdist_group("service")
 

@@ -11,7 +11,7 @@ import pytest
 from nearcast.bench.peers import PEERS
 from nearcast.bench.results import read_results
 from nearcast.bench.run import run_plan
-from nearcast.testing.small_databases import postgres_programs, small_database
+from support.postgres_server import postgres_programs, small_database
 
 PLAN = """
 title = "peers"

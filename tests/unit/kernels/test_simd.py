@@ -186,24 +186,24 @@ def test_a_lower_level_gives_the_same_answers(level: str, features: str) -> None
     code = (
         "from nearcast.kernels import simd\n"
         f"assert simd.LEVEL == {level!r}, simd.LEVEL\n"
-        "from tests.unit.kernels.test_simd import check_lanes\n"
+        "from unit.kernels.test_simd import check_lanes\n"
         "check_lanes(200)\n"
-        "from tests.unit.kernels.test_simd import check_eights, check_fours\n"
+        "from unit.kernels.test_simd import check_eights, check_fours\n"
         "check_fours(200)\n"
         "check_eights(200)\n"
-        "from tests.unit.kernels.test_simd_near import check_near\n"
+        "from unit.kernels.test_simd_near import check_near\n"
         "check_near(13)\n"
-        "from tests.unit.kernels.test_simd_keys import check_keys\n"
+        "from unit.kernels.test_simd_keys import check_keys\n"
         "check_keys(13)\n"
         "check_keys(57)\n"
-        "from tests.unit.kernels.test_simd_alive import check_alive\n"
+        "from unit.kernels.test_simd_alive import check_alive\n"
         "check_alive(13)\n"
-        "from tests.unit.indexes.frequency_grid.worlds import RandomWorld, built, expected, filed, found\n"
+        "from unit.indexes.frequency_grid.worlds import RandomWorld, built, expected, filed, found\n"
         "for seed in range(8):\n"
         "    world = RandomWorld(seed)\n"
         "    store, batch = filed(world.clauses(400)), world.messages(60, 0.0)\n"
         "    assert found(built(store), store, batch) == expected(store, batch), seed\n"
     )
-    environment = {**os.environ, "NUMBA_CPU_FEATURES": features}
+    environment = {**os.environ, "NUMBA_CPU_FEATURES": features, "PYTHONPATH": os.pathsep.join(sys.path)}
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
     assert run.returncode == 0, run.stderr

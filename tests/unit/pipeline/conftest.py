@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from nearcast.pipeline.settings_table import PipelineSettings
-from nearcast.testing.small_pipelines import make_messages, make_subscriptions
+from support.pipelines import make_messages, make_subscriptions
 
 
 @pytest.fixture

@@ -47,7 +47,7 @@ from nearcast.pipeline.store import Store
 from nearcast.pipeline.tracked.layouts import MECHANISM, TrackedPlace
 from nearcast.pipeline.tracked.rules import TrackingRules
 from nearcast.pipeline.tracked.stream import TrackedRunner, start_track
-from nearcast.testing.ranked_streams import Change, StreamMaker, changes_of, rows_of
+from support.ranked_input import Change, StreamMaker, changes_of, rows_of
 
 # --- keepers --------------------------------------------------------------------------------------------------------------
 

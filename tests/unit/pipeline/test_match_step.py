@@ -20,7 +20,7 @@ from nearcast.pipeline.open_index import IndexPlace
 from nearcast.pipeline.settings_table import MECHANISMS, PipelineSettings
 from nearcast.pipeline.shard_folder import REACH
 from nearcast.pipeline.store import Store
-from nearcast.testing.small_pipelines import make_messages, make_subscriptions, plan_for, publish_here
+from support.pipelines import make_messages, make_subscriptions, plan_for, publish_here
 
 World = tuple[pa.Table, pa.Table]
 

@@ -31,7 +31,7 @@ from nearcast.pipeline.ranked.rules import RankingRules
 from nearcast.pipeline.ranked.word_homes import concerns, word_homes
 from nearcast.pipeline.shard_tree import WordNode
 from nearcast.pipeline.store import Store
-from nearcast.testing.ranked_streams import StreamMaker, changes_of, rows_of
+from support.ranked_input import StreamMaker, changes_of, rows_of
 
 RULES = RankingRules(20, 0.0, "plane", 14.0, 0)
 

@@ -23,7 +23,7 @@ from nearcast.pipeline.ranked.split_shard import SplitShard
 from nearcast.pipeline.settings_table import MECHANISMS
 from nearcast.pipeline.shard_plan import ShardPlan
 from nearcast.testing.budget import current_budget
-from nearcast.testing.ranked_streams import WORDS, Change, StreamMaker, changes_of, rows_of
+from support.ranked_input import WORDS, Change, StreamMaker, changes_of, rows_of
 
 N_SEEDS = 40 if current_budget().is_soak else 1
 N_BATCHES = 6

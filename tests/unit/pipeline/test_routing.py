@@ -18,7 +18,7 @@ from nearcast.pipeline.shard_plan import ShardPlan
 from nearcast.pipeline.shard_tree import bucket_child, shards_of
 from nearcast.pipeline.tree_building import PlanSample
 from nearcast.pipeline.tree_changes import merge_shards, split_shard
-from nearcast.testing.small_pipelines import make_messages, make_subscriptions, plan_for
+from support.pipelines import make_messages, make_subscriptions, plan_for
 
 World = tuple[pa.Table, pa.Table]
 

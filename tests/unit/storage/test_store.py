@@ -18,7 +18,7 @@ from nearcast.storage.retention import drop_old
 from nearcast.storage.schema import MIGRATIONS, SQLITE_TYPES
 from nearcast.storage.sqlite import SqliteDatabase
 from nearcast.storage.store import Store, open_store
-from nearcast.testing.small_databases import postgres_programs, small_database
+from support.postgres_server import postgres_programs, small_database
 
 
 @pytest.fixture(scope="module")

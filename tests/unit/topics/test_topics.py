@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from nearcast.errors import TopicError
-from nearcast.testing.small_brokers import VARIABLE, kafka_folder, small_broker
 from nearcast.topics.files import FileTopic
 from nearcast.topics.records import (
     ENDED,
@@ -26,6 +25,7 @@ from nearcast.topics.records import (
     read_record,
 )
 from nearcast.topics.topic import Topic, TopicAddress, open_topic, read_address
+from support.kafka_broker import VARIABLE, kafka_folder, small_broker
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.unit.indexes.frequency_grid.worlds import (
+
+from nearcast.errors import IndexParameterError
+from nearcast.indexes.frequency_grid import layout
+from nearcast.indexes.frequency_grid.build import list_place, sort_by_key
+from nearcast.indexes.frequency_grid.index import BUDGETS, FrequencyGrid, FrequencyGridParameters
+from nearcast.indexes.frequency_grid.probe import has_keyword
+from unit.indexes.frequency_grid.worlds import (
     EAGER,
     RandomWorld,
     Row,
@@ -19,12 +25,6 @@ from tests.unit.indexes.frequency_grid.worlds import (
     found,
     messages,
 )
-
-from nearcast.errors import IndexParameterError
-from nearcast.indexes.frequency_grid import layout
-from nearcast.indexes.frequency_grid.build import list_place, sort_by_key
-from nearcast.indexes.frequency_grid.index import BUDGETS, FrequencyGrid, FrequencyGridParameters
-from nearcast.indexes.frequency_grid.probe import has_keyword
 
 FAR = sys.float_info.max
 EVERYWHERE = (-FAR, -FAR, FAR, FAR)

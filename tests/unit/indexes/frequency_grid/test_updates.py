@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.unit.indexes.frequency_grid.worlds import (
+
+from nearcast.columns.clauses import ClauseStore
+from nearcast.indexes.frequency_grid import layout
+from nearcast.indexes.frequency_grid.index import FrequencyGrid, FrequencyGridParameters
+from nearcast.indexes.frequency_grid.late import may_hold
+from unit.indexes.frequency_grid.worlds import (
     EAGER,
     RandomWorld,
     Row,
@@ -16,11 +21,6 @@ from tests.unit.indexes.frequency_grid.worlds import (
     found,
     messages,
 )
-
-from nearcast.columns.clauses import ClauseStore
-from nearcast.indexes.frequency_grid import layout
-from nearcast.indexes.frequency_grid.index import FrequencyGrid, FrequencyGridParameters
-from nearcast.indexes.frequency_grid.late import may_hold
 
 
 def remove(index: FrequencyGrid, store: ClauseStore, owners: list[int]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nearcast.testing.small_servers import SmallServer
+from support.http_server import SmallServer
 
 # Without a graphics card WebGL is drawn by the processor.
 BROWSER_FLAGS = ("--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
