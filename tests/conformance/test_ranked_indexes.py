@@ -1,4 +1,4 @@
-"""Every registered ranked index with every kind of buffer, against the oracle."""
+"""Every registered ranked index with every kind of buffer that goes with it, against the oracle."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _listed(options: tuple[tuple[str, Any], ...]) -> str:
 
 def _variants(index: str, is_soak: bool) -> list[Variant]:
     """Every buffer with every set of parameters, or, where time matters, with one of them in turn."""
-    goes_with = [buffer for buffer in BUFFERS if buffer != "floor" or index == "impact_grid"]
+    goes_with = [buffer for buffer in BUFFERS if (buffer == "floor") == (index == "impact_grid")]
     buffers = [(buffer, tuple(options.items())) for buffer in goes_with for options in BUFFERS[buffer]]
     given = [tuple(parameters.items()) for parameters in INDEXES.get(index, [{}])]
     if is_soak:

@@ -36,8 +36,8 @@ _SUBSCRIBED_AT_ONCE = 100_000
 # A state that is opened has no room to spare: what there is moves once, in steps that are not timed.
 _SETTLING = 2
 _WARM_MESSAGES = 20
-# A state depends on its buffers, not on the index; this one is fast.
-_FILLED_BY = "impact_grid"
+# A state depends on its buffers, not on the index; of those that go with a buffer, the first of these is fast.
+_FILLED_BY = ("impact_grid", "group_pruned")
 
 
 class Method(NamedTuple):
@@ -243,7 +243,8 @@ def _state(story: _Story, method: Method, folder: Path) -> tuple[Path, dict[str,
     state = folder / hashlib.sha256(key.encode()).hexdigest()[:16]
     facts_file = state.with_suffix(".json")
     if not facts_file.is_file():
-        ranker = story.ranker(method._replace(subject=_FILLED_BY, index_parameters={}, changes="tick"))
+        filled_by = next(index for index in _FILLED_BY if method.buffer in buffers_for(index))
+        ranker = story.ranker(method._replace(subject=filled_by, index_parameters={}, changes="tick"))
         for step in story.steps(0, size.life):
             for chunk in story.arriving(step):
                 ranker.publish_table(chunk)

@@ -13,8 +13,8 @@ from nearcast.engines.ranked.buffer_kinds import BufferKind
 from nearcast.engines.ranked.buffers import ResultBuffers
 from nearcast.engines.ranked.calendar import Calendar
 from nearcast.engines.ranked.ranking import FILLED_AT_ONCE, Lists, Ranking, span_of
+from nearcast.engines.ranked.tick_index import Scene, TickIndex
 from nearcast.engines.ranked.tick_state import RankChanges, TickState
-from nearcast.indexes.ranked_base import RankedIndex, Scene
 from nearcast.indexes.window_base import WindowIndex
 from nearcast.kernels import ticks
 from nearcast.kernels.journal import most_changes, reckon, remember_all
@@ -22,16 +22,17 @@ from nearcast.model.window import CountWindow, TimeWindow
 
 
 class BufferedRanking(Ranking):
-    """Works with every index, and with every kind of buffer that is in order."""
+    """Works with indexes that are driven message by message, and with every kind of buffer that is in order."""
 
     buffers: ResultBuffers
     calendar: Calendar
     state: TickState
+    index: TickIndex
 
     def __init__(
         self,
         window: CountWindow | TimeWindow,
-        index: RankedIndex,
+        index: TickIndex,
         buffer: BufferKind,
         window_index: WindowIndex,
         is_net: bool,

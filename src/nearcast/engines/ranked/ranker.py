@@ -74,7 +74,8 @@ class Ranker:
     index
         A name of `nearcast.indexes("ranked")`, or "auto" for the best one.
     buffer
-        "floor", "cost_skyband", "skyband", "kmax" or "auto": which messages are held beyond the best k.
+        "floor", "cost_skyband", "skyband", "kmax" or "auto": which messages are held beyond the best k. "floor" goes with
+        "impact_grid", the others with the other indexes.
     space
         "lonlat" (degrees, metres) or "plane" (any finite numbers).
     bounds

@@ -9,6 +9,7 @@ from nearcast.engines.ranked.buffer_kinds import BUFFER_KINDS, Floor, buffer_kin
 from nearcast.engines.ranked.buffered_ranking import BufferedRanking
 from nearcast.engines.ranked.floor_ranking import FloorRanking
 from nearcast.engines.ranked.ranking import Ranking
+from nearcast.engines.ranked.tick_index import TickIndex
 from nearcast.errors import IndexParameterError
 from nearcast.indexes.ranked_base import AheadIndex, RankedIndex
 from nearcast.indexes.registry import create_ranked_index
@@ -16,6 +17,8 @@ from nearcast.indexes.window_base import WindowIndex
 from nearcast.model.window import CountWindow, TimeWindow
 
 AUTO = "cost_skyband"
+# What goes with every buffer but "floor".
+TICK_INDEX = "group_pruned"
 
 
 def make_ranking(
@@ -28,29 +31,32 @@ def make_ranking(
     """An empty ranking; `buffer` is a name with options, "auto" the best one that goes with the index."""
     name, options = buffer
     kind = buffer_kind(_automatic(index) if name == "auto" else name, dict(options))
-    if not isinstance(kind, Floor):
-        return BufferedRanking(window, index, kind, window_index, is_net)
-    if not isinstance(index, AheadIndex):
+    if isinstance(index, AheadIndex):
+        if not isinstance(kind, Floor):
+            raise IndexParameterError(
+                f"buffer {kind.name!r} does not go with index {index.name!r}; expected 'floor' or 'auto': "
+                f"give one of these, or an index that is driven message by message, as {TICK_INDEX!r} is"
+            )
+        return FloorRanking(window, index, kind, window_index, is_net)
+    if isinstance(kind, Floor):
         raise IndexParameterError(f"buffer 'floor' does not go with index {index.name!r}; give another buffer, or 'auto'")
-    return FloorRanking(window, index, kind, window_index, is_net)
+    assert isinstance(index, TickIndex)
+    return BufferedRanking(window, index, kind, window_index, is_net)
 
 
 def buffers_for(index: str) -> list[str]:
     """The names of the buffers that go with an index, the best one first."""
     best = _automatic(create_ranked_index(index, {}))
-    others = [name for name in BUFFER_KINDS if name not in (best, Floor.name)]
-    return [best, *others]
+    return [best] if best == Floor.name else [best, *(name for name in BUFFER_KINDS if name not in (best, Floor.name))]
 
 
 def saved_buffer(index: str | None, saved: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
     """The buffer of a saved ranker that is opened with an index of this name, or with its own.
 
-    It stays, unless it does not go with the index, or the index has one of its own.
+    It stays, unless it does not go with the index.
     """
-    if index is not None:
-        best, *others = buffers_for(index)
-        if saved["name"] != best and (best == Floor.name or saved["name"] not in others):
-            return "auto", {}
+    if index is not None and saved["name"] not in buffers_for(index):
+        return "auto", {}
     return saved["name"], saved["parameters"]
 
 

@@ -22,7 +22,7 @@ CELLS, LISTS, POSTINGS_SEEN, MET, SCORED = 0, 1, 2, 3, 4
 
 @kernel
 def run_ticks(index, scratch, subscribers, window, buffers, calendar, journal, run, changes, last, rules):
-    """See `RankedIndex.run_ticks`; `index` is (lists, table of their keys, cover)."""
+    """See `TickIndex.run_ticks`; `index` is (lists, table of their keys, cover)."""
     while True:
         place = next_arrival(window, run, last, rules.is_timed)
         if place == ALL_ARRIVED:

@@ -67,7 +67,7 @@ LISTS, GROUPS_SEEN, GROUPS_PLACED, GROUPS_ENTERED, ENTRIES_SEEN, SCORED = 0, 1, 
 
 @kernel
 def run_ticks(lists, ground, scratch, is_grouped, subscribers, window, buffers, calendar, journal, run, changes, last, rules):
-    """See `RankedIndex.run_ticks`."""
+    """See `TickIndex.run_ticks`."""
     while True:
         place = next_arrival(window, run, last, rules.is_timed)
         if place == ALL_ARRIVED:

@@ -10,7 +10,7 @@ from nearcast.kernels.ticks import ALL_ARRIVED, DONE, N_CANDIDATES, UNFINISHED, 
 
 @kernel
 def run_ticks(ground, spread, subscribers, window, buffers, calendar, journal, run, changes, last, rules):
-    """See `RankedIndex.run_ticks`; `spread` has a value for each keyword and is all zero between messages."""
+    """See `TickIndex.run_ticks`; `spread` has a value for each keyword and is all zero between messages."""
     while True:
         place = next_arrival(window, run, last, rules.is_timed)
         if place == ALL_ARRIVED:

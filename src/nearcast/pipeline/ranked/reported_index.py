@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from nearcast.columns.subscribers import Subscribers
 from nearcast.indexes.base import Parameters
-from nearcast.indexes.ranked_base import AheadIndex, Ground, Rules, Scene, with_more
+from nearcast.indexes.ranked_base import AheadIndex, Ground, with_more
 from nearcast.kernels.layouts import CANDIDATES
 from nearcast.kernels.ranked_layouts import BASE, FoundArrays, SubscriberArrays, WindowArrays
 from nearcast.kernels.some_scores import score_some
@@ -125,9 +125,6 @@ class ReportedIndex(AheadIndex):
             self._floor = np.concatenate([self._floor, np.zeros(n_more)])
         self._fell_in[numbers], self._floor[numbers] = fell_in, threshold[numbers]
         self._changed = np.concatenate([self._changed, numbers])
-
-    def run_ticks(self, scene: Scene, last: int, rules: Rules) -> int:
-        raise NotImplementedError("reports go with lists above a floor only")
 
     # --- insight and disk --------------------------------------------------------------------------------------------
 
