@@ -26,15 +26,6 @@ class Ground(NamedTuple):
     max_distance: float
 
 
-class Rules(NamedTuple):
-    """How ticks go: a window of time or of so many messages, changes told in the end only, dominated messages not held."""
-
-    is_timed: bool
-    n_counted: int
-    is_net: bool
-    is_banded: bool
-
-
 class RankedIndex(ABC):
     """Files subscriptions by words, place and threshold: the score below which a message is of no use to them.
 

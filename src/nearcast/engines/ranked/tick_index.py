@@ -5,10 +5,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import NamedTuple
 
-from nearcast.indexes.ranked_base import RankedIndex, Rules
+from nearcast.indexes.ranked_base import RankedIndex
 from nearcast.kernels.calendar import CalendarArrays
-from nearcast.kernels.journal import ChangeArrays, JournalArrays
-from nearcast.kernels.ranked_layouts import BufferArrays, SubscriberArrays, WindowArrays
+from nearcast.kernels.journal import JournalArrays
+from nearcast.kernels.ranked_layouts import ChangeArrays, SubscriberArrays, WindowArrays
+from nearcast.kernels.result_buffers import BufferArrays
+from nearcast.kernels.run_layout import Rules
 from nearcast.kernels.ticks import RunArrays
 
 
@@ -29,4 +31,4 @@ class TickIndex(RankedIndex):
 
     @abstractmethod
     def run_ticks(self, scene: Scene, last: int, rules: Rules) -> int:
-        """Let messages arrive up to place `last`, or what is due end; returns what stopped the run, see `kernels/ticks.py`."""
+        """Let messages arrive up to place `last`, or what is due end; returns why it stopped (`kernels/run_layout.py`)."""

@@ -18,9 +18,9 @@ from nearcast.indexes.covering_quadtree.cells import write_keys, write_nearness
 from nearcast.indexes.covering_quadtree.layout import FILED, FRAMED, POSTINGS, QUARTERS, Cover, PostingArrays
 from nearcast.indexes.covering_quadtree.match import run_ticks
 from nearcast.indexes.covering_quadtree.posting import post_many, withdraw_many
-from nearcast.indexes.ranked_base import Ground, Rules
+from nearcast.indexes.ranked_base import Ground
 from nearcast.kernels.chunks import N_CLASSES, NO_CHUNK
-from nearcast.kernels.ticks import PLACE
+from nearcast.kernels.run_layout import PLACE, Rules
 
 _LOOKED = ("cells_seen", "lists_seen", "postings_seen", "met", "scored")
 _BY_LIST = {"first": np.int64, "size": np.int32, "room": np.int32}

@@ -27,9 +27,9 @@ from nearcast.indexes.group_pruned.layout import (
     ListArrays,
 )
 from nearcast.indexes.group_pruned.match import run_ticks
-from nearcast.indexes.ranked_base import Ground, Rules
+from nearcast.indexes.ranked_base import Ground
 from nearcast.kernels.chunks import N_CLASSES, NO_CHUNK
-from nearcast.kernels.ticks import PLACE
+from nearcast.kernels.run_layout import PLACE, Rules
 
 _BY_KEYWORD: dict[str, tuple[type[np.generic], int]] = {
     "rank": (np.int32, UNFILED),

@@ -5,7 +5,9 @@ from __future__ import annotations
 from nearcast.kernels.compile import kernel
 from nearcast.kernels.layouts import CANDIDATES
 from nearcast.kernels.relevance import proximity, relevance, similarity, steady_sum
-from nearcast.kernels.ticks import ALL_ARRIVED, DONE, N_CANDIDATES, UNFINISHED, finish_tick, next_arrival
+from nearcast.kernels.run_layout import ALL_ARRIVED, DONE, N_CANDIDATES, UNFINISHED
+from nearcast.kernels.ticks import finish_tick
+from nearcast.kernels.window import next_arrival
 
 
 @kernel

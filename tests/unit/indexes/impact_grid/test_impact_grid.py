@@ -35,7 +35,7 @@ SMALL = {
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in SMALL.items():
         monkeypatch.setattr(f"nearcast.indexes.impact_grid.{name}", value)
-    monkeypatch.setattr("nearcast.engines.ranked.floor_buffers._FIRST_CHUNKS", 1)
+    monkeypatch.setattr("nearcast.engines.ranked.expiry_calendar._FIRST_CHUNKS", 1)
 
 
 @pytest.mark.usefixtures("small")
