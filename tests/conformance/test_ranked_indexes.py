@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import nearcast as nc
-from nearcast.engines.ranked.buffer_kinds import BUFFER_KINDS
+from nearcast.engines.ranked.rankings import BUFFER_KINDS
 from nearcast.testing.budget import Budget, current_budget
 from nearcast.testing.ranked_worlds import run_ranked_worlds
 

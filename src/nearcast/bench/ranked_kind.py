@@ -24,9 +24,8 @@ from nearcast.bench.change_sums import sum_of_changes
 from nearcast.bench.plan import Plan, Point, Series
 from nearcast.bench.ranked_story import check_usable, frequencies_of, ranked_subscriptions
 from nearcast.bench.record import Record
-from nearcast.engines.ranked.buffer_kinds import BUFFER_KINDS, buffer_kind
 from nearcast.engines.ranked.ranker import Ranker
-from nearcast.engines.ranked.rankings import buffers_for
+from nearcast.engines.ranked.rankings import BUFFER_KINDS, buffer_kind, buffers_for
 from nearcast.errors import NearcastError, PlanError
 from nearcast.indexes.registry import create_ranked_index, indexes
 from nearcast.model.window import TimeWindow
@@ -70,9 +69,8 @@ def method_of(series: Series) -> Method:
     changes = str(given.pop("changes", "tick"))
     buffer = buffers_for(series.subject)[0] if buffer == "auto" else buffer
     known = type(buffer_kind(buffer, {})).__dataclass_fields__
-    of_buffers = {
-        name: given.pop(name) for kind in BUFFER_KINDS.values() for name in kind.__dataclass_fields__ if name in given
-    }
+    all_options = [name for kind in BUFFER_KINDS for name in type(buffer_kind(kind, {})).__dataclass_fields__]
+    of_buffers = {name: given.pop(name) for name in all_options if name in given}
     options = {name: value for name, value in of_buffers.items() if name in known}
     buffer_kind(buffer, options)
     create_ranked_index(series.subject, given)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.columns.subscribers import SubscriberBatch
-from nearcast.engines.ranked.buffer_kinds import BufferKind
+from nearcast.engines.ranked.buffer_kind import BufferKind
 from nearcast.engines.ranked.buffers import ResultBuffers
 from nearcast.engines.ranked.calendar import Calendar
 from nearcast.engines.ranked.rank_changes import RankChanges

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.columns.growing import GrowingArray
-from nearcast.engines.ranked.buffer_kinds import BufferKind
+from nearcast.engines.ranked.buffer_kind import BufferKind
 from nearcast.engines.ranked.rooms import starts_of_rooms
 from nearcast.indexes.window_base import Best
 from nearcast.kernels.floor_layouts import (

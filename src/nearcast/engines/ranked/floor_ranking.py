@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.columns.subscribers import SubscriberBatch
-from nearcast.engines.ranked.buffer_kinds import BufferKind
+from nearcast.engines.ranked.buffer_kind import BufferKind
 from nearcast.engines.ranked.expiry_calendar import Ends
 from nearcast.engines.ranked.floor_buffers import FloorBuffers
 from nearcast.engines.ranked.floor_state import FloorState

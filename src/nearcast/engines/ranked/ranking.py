@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from nearcast.columns.subscribers import SubscriberBatch, Subscribers
 from nearcast.columns.window import ArrivingMessages, MessageWindow
-from nearcast.engines.ranked.buffer_kinds import BufferKind
+from nearcast.engines.ranked.buffer_kind import BufferKind
 from nearcast.engines.ranked.rank_changes import RankChanges
 from nearcast.indexes.ranked_base import RankedIndex
 from nearcast.indexes.window_base import WindowIndex

@@ -1,21 +1,32 @@
-"""Which ranked engine, with which buffer, goes with which index."""
+"""Which ranked engine, with which buffer, goes with which index.
+
+The engine that is driven message by message and its buffers are of the papers: they are loaded by name when they are asked for.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
+from importlib import import_module
 from typing import Any
 
-from nearcast.engines.ranked.buffer_kinds import BUFFER_KINDS, Floor, buffer_kind
-from nearcast.engines.ranked.buffered_ranking import BufferedRanking
+from nearcast.engines.ranked.buffer_kind import BufferKind, Floor
 from nearcast.engines.ranked.floor_ranking import FloorRanking
 from nearcast.engines.ranked.ranking import Ranking
-from nearcast.engines.ranked.tick_index import TickIndex
 from nearcast.errors import IndexParameterError
 from nearcast.indexes.ranked_base import AheadIndex, RankedIndex
 from nearcast.indexes.registry import create_ranked_index
 from nearcast.indexes.window_base import WindowIndex
 from nearcast.model.window import CountWindow, TimeWindow
 
+# Module and class of each buffer, and of the engine for those other than "floor".
+BUFFER_KINDS = {
+    "cost_skyband": ("nearcast.engines.ranked.buffer_kinds", "CostSkyband"),
+    "skyband": ("nearcast.engines.ranked.buffer_kinds", "Skyband"),
+    "kmax": ("nearcast.engines.ranked.buffer_kinds", "KMax"),
+    "floor": ("nearcast.engines.ranked.buffer_kind", "Floor"),
+}
+_SKYBAND_ENGINE = ("nearcast.engines.ranked.buffered_ranking", "BufferedRanking")
 AUTO = "cost_skyband"
 # What goes with every buffer but "floor".
 TICK_INDEX = "group_pruned"
@@ -40,8 +51,20 @@ def make_ranking(
         return FloorRanking(window, index, kind, window_index, is_net)
     if isinstance(kind, Floor):
         raise IndexParameterError(f"buffer 'floor' does not go with index {index.name!r}; give another buffer, or 'auto'")
-    assert isinstance(index, TickIndex)
-    return BufferedRanking(window, index, kind, window_index, is_net)
+    engine: type[Ranking] = _load(*_SKYBAND_ENGINE)
+    return engine(window, index, kind, window_index, is_net)
+
+
+def buffer_kind(name: str, parameters: dict[str, Any]) -> BufferKind:
+    """A kind by name."""
+    if name not in BUFFER_KINDS:
+        raise IndexParameterError(f"there is no buffer {name!r}; there are auto, {', '.join(BUFFER_KINDS)}")
+    chosen: type[BufferKind] = _load(*BUFFER_KINDS[name])
+    known = [field.name for field in fields(chosen)]
+    unknown = [given for given in parameters if given not in known]
+    if unknown:
+        raise IndexParameterError(f"buffer {chosen.name!r} has no option {unknown[0]!r}; it has {', '.join(known) or 'none'}")
+    return chosen(**parameters)
 
 
 def buffers_for(index: str) -> list[str]:
@@ -62,3 +85,7 @@ def saved_buffer(index: str | None, saved: Mapping[str, Any]) -> tuple[str, Mapp
 
 def _automatic(index: RankedIndex) -> str:
     return Floor.name if isinstance(index, AheadIndex) else AUTO
+
+
+def _load(module: str, name: str) -> Any:
+    return getattr(import_module(module), name)
