@@ -1,4 +1,4 @@
-"""Every registered ranked index with every kind of buffer, against the oracle."""
+"""Every registered ranked index with every kind of buffer that goes with it, against the oracle."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import nearcast as nc
-from nearcast.engines.ranked.buffer_kinds import BUFFER_KINDS
+from nearcast.engines.ranked.rankings import BUFFER_KINDS
 from nearcast.testing.budget import Budget, current_budget
 from nearcast.testing.ranked_worlds import run_ranked_worlds
 
@@ -57,7 +57,7 @@ def _listed(options: tuple[tuple[str, Any], ...]) -> str:
 
 def _variants(index: str, is_soak: bool) -> list[Variant]:
     """Every buffer with every set of parameters, or, where time matters, with one of them in turn."""
-    goes_with = [buffer for buffer in BUFFERS if buffer != "floor" or index == "impact_grid"]
+    goes_with = [buffer for buffer in BUFFERS if (buffer == "floor") == (index == "impact_grid")]
     buffers = [(buffer, tuple(options.items())) for buffer in goes_with for options in BUFFERS[buffer]]
     given = [tuple(parameters.items()) for parameters in INDEXES.get(index, [{}])]
     if is_soak:
@@ -96,7 +96,7 @@ def test_all_variants_live_through_the_worlds_of_a_soak(first: int) -> None:
 def test_answers_are_right_when_room_is_always_short(variant: Variant, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("engines.ranked.tick_state", "engines.ranked.floor_state", "indexes.impact_grid.index"):
         monkeypatch.setattr(f"nearcast.{module}._FIRST_ROOM", 1)
-    monkeypatch.setattr("nearcast.engines.ranked.floor_buffers._FIRST_CHUNKS", 1)
+    monkeypatch.setattr("nearcast.engines.ranked.expiry_calendar._FIRST_CHUNKS", 1)
     run_ranked_worlds(variant.make_ranker, 2, seed=77)
 
 

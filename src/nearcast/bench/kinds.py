@@ -11,13 +11,10 @@ from dataclasses import dataclass
 from nearcast.bench.encode_kind import measure_encoding
 from nearcast.bench.match_kind import measure_matching
 from nearcast.bench.moving_kind import measure_moving
-from nearcast.bench.moving_prototype_kind import measure_moving_prototype
 from nearcast.bench.peers_kind import measure_peers
 from nearcast.bench.pipeline_kind import measure_pipeline
 from nearcast.bench.plan import Plan, Point
-from nearcast.bench.prototype_kind import measure_prototype
 from nearcast.bench.ranked_kind import measure_ranked
-from nearcast.bench.ranked_prototype_kind import measure_ranked_prototype
 from nearcast.bench.ranked_shards_kind import measure_ranked_shards
 from nearcast.bench.ranked_stream_kind import measure_ranked_stream
 from nearcast.bench.record import Record
@@ -42,11 +39,8 @@ class Kind:
 KINDS: dict[str, Kind] = {
     "match": Kind(measure_matching, lambda plan: 2 + len(plan.series)),
     "service": Kind(measure_service, lambda plan: 1 + len(plan.series)),
-    "prototype": Kind(measure_prototype, lambda plan: 2 + len(plan.series)),
     "moving": Kind(measure_moving, lambda plan: 2 + len(plan.series)),
-    "moving_prototype": Kind(measure_moving_prototype, lambda plan: 2 + len(plan.series)),
     "ranked": Kind(measure_ranked, lambda plan: 2 + len(plan.series)),
-    "ranked_prototype": Kind(measure_ranked_prototype, lambda plan: 2 + len(plan.series)),
     "ranked_shards": Kind(measure_ranked_shards, lambda plan: 2 + len(plan.series)),
     "ranked_stream": Kind(measure_ranked_stream, lambda plan: 2 + len(plan.series)),
     "simulated_shards": Kind(measure_simulation, lambda plan: 1 + len(plan.series)),

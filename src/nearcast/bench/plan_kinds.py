@@ -10,13 +10,10 @@ SUBJECTS = {
     "encode": "method",
     "pipeline": "method",
     "service": "index",
-    "prototype": "method",
     "ranked": "index",
-    "ranked_prototype": "method",
     "ranked_shards": "method",
     "ranked_stream": "method",
     "simulated_shards": "method",
-    "moving_prototype": "method",
     "peers": "method",
 }
 DEFAULT_METRICS = {
@@ -31,7 +28,6 @@ DEFAULT_METRICS = {
         "candidates_per_move",
         "bytes_per_subscription",
     ),
-    "moving_prototype": ("us_per_message", "us_per_move", "us_per_expiry", "matches_per_message", "updates_per_move"),
     "ranked": (
         "arrival_us",
         "expiry_us",
@@ -45,7 +41,6 @@ DEFAULT_METRICS = {
         "bytes_per_subscription",
         "fill_seconds",
     ),
-    "ranked_prototype": ("tick_us", "longest_call_ms", "refills_per_message", "bytes_per_subscription", "fill_seconds"),
     "ranked_shards": (
         "messages_per_second",
         "work_us_per_message",
@@ -99,7 +94,6 @@ DEFAULT_METRICS = {
         "peak_gib",
     ),
     "encode": ("us_per_message",),
-    "prototype": ("us_per_message", "matches_per_message", "bytes_per_subscription", "build_seconds"),
     "peers": (
         "messages_per_second",
         "us_per_message",

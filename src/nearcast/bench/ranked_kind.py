@@ -24,9 +24,8 @@ from nearcast.bench.change_sums import sum_of_changes
 from nearcast.bench.plan import Plan, Point, Series
 from nearcast.bench.ranked_story import check_usable, frequencies_of, ranked_subscriptions
 from nearcast.bench.record import Record
-from nearcast.engines.ranked.buffer_kinds import BUFFER_KINDS, buffer_kind
 from nearcast.engines.ranked.ranker import Ranker
-from nearcast.engines.ranked.rankings import buffers_for
+from nearcast.engines.ranked.rankings import BUFFER_KINDS, buffer_kind, buffers_for
 from nearcast.errors import NearcastError, PlanError
 from nearcast.indexes.registry import create_ranked_index, indexes
 from nearcast.model.window import TimeWindow
@@ -36,8 +35,8 @@ _SUBSCRIBED_AT_ONCE = 100_000
 # A state that is opened has no room to spare: what there is moves once, in steps that are not timed.
 _SETTLING = 2
 _WARM_MESSAGES = 20
-# A state depends on its buffers, not on the index; this one is fast.
-_FILLED_BY = "impact_grid"
+# A state depends on its buffers, not on the index; of those that go with a buffer, the first of these is fast.
+_FILLED_BY = ("impact_grid", "group_pruned")
 
 
 class Method(NamedTuple):
@@ -70,9 +69,8 @@ def method_of(series: Series) -> Method:
     changes = str(given.pop("changes", "tick"))
     buffer = buffers_for(series.subject)[0] if buffer == "auto" else buffer
     known = type(buffer_kind(buffer, {})).__dataclass_fields__
-    of_buffers = {
-        name: given.pop(name) for kind in BUFFER_KINDS.values() for name in kind.__dataclass_fields__ if name in given
-    }
+    all_options = [name for kind in BUFFER_KINDS for name in type(buffer_kind(kind, {})).__dataclass_fields__]
+    of_buffers = {name: given.pop(name) for name in all_options if name in given}
     options = {name: value for name, value in of_buffers.items() if name in known}
     buffer_kind(buffer, options)
     create_ranked_index(series.subject, given)
@@ -243,7 +241,8 @@ def _state(story: _Story, method: Method, folder: Path) -> tuple[Path, dict[str,
     state = folder / hashlib.sha256(key.encode()).hexdigest()[:16]
     facts_file = state.with_suffix(".json")
     if not facts_file.is_file():
-        ranker = story.ranker(method._replace(subject=_FILLED_BY, index_parameters={}, changes="tick"))
+        filled_by = next(index for index in _FILLED_BY if method.buffer in buffers_for(index))
+        ranker = story.ranker(method._replace(subject=filled_by, index_parameters={}, changes="tick"))
         for step in story.steps(0, size.life):
             for chunk in story.arriving(step):
                 ranker.publish_table(chunk)

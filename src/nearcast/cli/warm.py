@@ -83,12 +83,12 @@ def warm_ranked(index: str) -> None:
     import nearcast as nc
     from nearcast.engines.ranked.rankings import buffers_for
 
-    windows: list[tuple[Any, str]] = [(nc.CountWindow(5), "window_grid"), (nc.TimeWindow(5.0), "window_ir_tree")]
-    for number, buffer in enumerate(buffers_for(index)):
-        for window, window_index in windows:
+    windows: list[tuple[int, Any, str]] = [(0, nc.CountWindow(5), "window_grid"), (1, nc.TimeWindow(5.0), "window_ir_tree")]
+    for first, buffer in enumerate(buffers_for(index)):
+        for number, window, window_index in windows:
             ranker = nc.Ranker(window, index, buffer, max_distance=1e6, window_index=window_index)
             # So many messages that the window is filed.
-            ids = _ids(0, 600, number % 2 == 1)
+            ids = _ids(0, 600, (first + number) % 2 == 1)
             ranker.subscribe([nc.RankedSubscription(ids[i], _words(i % 3, i % 5), (i, i), 2) for i in range(20)])
             ranker.publish([nc.Message(ids[i], _words(*range(i % 6)), (i % 90, i % 90), time=i) for i in range(600)])
             ranker.subscribe([nc.RankedSubscription(ids[21], _words(1), (0, 0))])

@@ -1,4 +1,8 @@
-"""What every ranked index is: it finds the subscriptions an arriving message may be among the best of."""
+"""What every ranked index is: it finds the subscriptions an arriving message may be among the best of.
+
+`AheadIndex` finds for many messages at once. Indexes that the ticks of the papers go through message by message are
+`TickIndex` (`engines/ranked/tick_index.py`).
+"""
 
 from __future__ import annotations
 
@@ -12,10 +16,7 @@ from numpy.typing import NDArray
 
 from nearcast.columns.subscribers import Subscribers
 from nearcast.indexes.base import Parameters
-from nearcast.kernels.calendar import CalendarArrays
-from nearcast.kernels.journal import ChangeArrays, JournalArrays
-from nearcast.kernels.ranked_layouts import BufferArrays, FoundArrays, SubscriberArrays, WindowArrays
-from nearcast.kernels.ticks import RunArrays
+from nearcast.kernels.ranked_layouts import FoundArrays, SubscriberArrays, WindowArrays
 
 
 class Ground(NamedTuple):
@@ -23,27 +24,6 @@ class Ground(NamedTuple):
 
     is_lonlat: bool
     max_distance: float
-
-
-class Rules(NamedTuple):
-    """How ticks go: a window of time or of so many messages, changes told in the end only, dominated messages not held."""
-
-    is_timed: bool
-    n_counted: int
-    is_net: bool
-    is_banded: bool
-
-
-class Scene(NamedTuple):
-    """Everything a run of ticks reads and writes."""
-
-    subscribers: SubscriberArrays
-    window: WindowArrays
-    buffers: BufferArrays
-    calendar: CalendarArrays
-    journal: JournalArrays
-    run: RunArrays
-    changes: ChangeArrays
 
 
 class RankedIndex(ABC):
@@ -84,10 +64,6 @@ class RankedIndex(ABC):
     @abstractmethod
     def raised(self, subscribers: Subscribers, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
         """Take note of higher thresholds."""
-
-    @abstractmethod
-    def run_ticks(self, scene: Scene, last: int, rules: Rules) -> int:
-        """Let messages arrive up to place `last`, or what is due end; returns what stopped the run, see `kernels/ticks.py`."""
 
     @abstractmethod
     def explain(self, subscribers: Subscribers, number: int) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nearcast.kernels.compile import inline_kernel, kernel
-from nearcast.kernels.result_buffers import ranks_before
+from nearcast.kernels.window import ranks_before
 
 
 @inline_kernel

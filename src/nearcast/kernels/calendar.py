@@ -8,7 +8,8 @@ import numpy as np
 
 from nearcast.kernels.compile import kernel
 from nearcast.kernels.ranked_layouts import BASE
-from nearcast.kernels.result_buffers import NO_MESSAGE, oldest_held
+from nearcast.kernels.result_buffers import oldest_held
+from nearcast.kernels.run_layout import NO_MESSAGE
 
 NOBODY = -1
 

@@ -1,4 +1,4 @@
-"""`@kernel` and `@parallel_kernel`: the one place that calls Numba, with a cache keyed by source.
+"""`@kernel` and `@inline_kernel`: the one place that calls Numba, with a cache keyed by source.
 
 Numba's own cache does not see edits in another file and depends on the path of the source. Ours is keyed by the text of the
 module and of every nearcast module it imports, so an edit recompiles what depends on it and nothing else, wherever it lies.
@@ -141,11 +141,6 @@ def _compile_cached(function: Kernel, **options: Any) -> Kernel:
 def kernel(function: Kernel) -> Kernel:
     """Compile a loop: cached, without the GIL, with Python's own arithmetic errors."""
     return _compile_cached(function)
-
-
-def parallel_kernel(function: Kernel) -> Kernel:
-    """Compile an outermost batch loop whose `prange` iterations run on several threads."""
-    return _compile_cached(function, parallel=True)
 
 
 def inline_kernel(function: Kernel) -> Kernel:

@@ -51,9 +51,7 @@ from nearcast.kernels.floor_lists import clear_over, is_above_guard, is_full, ne
 from nearcast.kernels.floor_order import NOBODY, NOT_SHOWN, enter_exactly, make_room
 from nearcast.kernels.floor_ranks import ENTERS, LEAVES, NOT_TOLD, UNKNOWN, drop_by_keys, drop_exactly, enter, has_no_more, tell
 from nearcast.kernels.ranked_layouts import BASE
-from nearcast.kernels.result_buffers import NO_MESSAGE
-from nearcast.kernels.simd import prefetch
-from nearcast.kernels.ticks import (
+from nearcast.kernels.run_layout import (
     ADMIT,
     ALL_ARRIVED,
     ARRIVE,
@@ -66,16 +64,16 @@ from nearcast.kernels.ticks import (
     N_HEAP,
     N_LACKING,
     NEWEST,
+    NO_MESSAGE,
     NOW,
     PHASE,
     PLACE,
     REFILL,
     SPAN,
     UNFINISHED,
-    next_arrival,
-    next_due,
 )
-from nearcast.kernels.window import is_newer, pop_oldest
+from nearcast.kernels.simd import prefetch
+from nearcast.kernels.window import is_newer, next_arrival, next_due, pop_oldest
 
 # Rows and lists that are asked for ahead of their use, and how much of them is in a line of memory.
 _ROWS_AHEAD, _LISTS_AHEAD, _TOGETHER, _PER_LINE = 32, 8, 8, 16
@@ -83,7 +81,7 @@ _ROWS_AHEAD, _LISTS_AHEAD, _TOGETHER, _PER_LINE = 32, 8, 8, 16
 
 @kernel
 def run_floor_ticks(found, buffers, window, judge, ends, run, changes, last, is_timed, n_counted):
-    """Let messages arrive up to place `last`, or what is due end; returns what stopped the run, see `kernels/ticks.py`."""
+    """Let messages arrive up to place `last`, or what is due end; returns what stopped the run, see `kernels/run_layout.py`."""
     buffers, window, ends, run, changes = lent(buffers), lent(window), lent(ends), lent(run), lent(changes)
     found, judge = lent(found), lent(judge)
     at = run.at

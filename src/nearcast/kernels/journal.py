@@ -8,7 +8,7 @@ import numpy as np
 
 from nearcast.kernels.compile import kernel
 from nearcast.kernels.ranked_layouts import BASE
-from nearcast.kernels.result_buffers import ranks_before
+from nearcast.kernels.window import ranks_before
 
 
 class JournalArrays(NamedTuple):
@@ -23,17 +23,6 @@ class JournalArrays(NamedTuple):
 
 
 STAMP, N_TOUCHED, N_SAVED = 0, 1, 2
-
-
-class ChangeArrays(NamedTuple):
-    """Changes that are told; `n` of them."""
-
-    n: np.ndarray  # int64[1]
-    tick: np.ndarray  # int64[room]
-    subscriber: np.ndarray  # int32[room]
-    number: np.ndarray  # int64[room], of the message
-    change: np.ndarray  # int8[room]
-    score: np.ndarray  # float64[room]
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""What ranked indexes and result buffers read and write: subscribers, the window, buffers, as flat arrays."""
+"""What ranked indexes and engines read and write: subscribers, the window, what is found, what changes, as flat arrays."""
 
 from __future__ import annotations
 
@@ -60,26 +60,6 @@ MESSAGE_RECORD = 4
 MESSAGE_X, MESSAGE_Y, MESSAGE_LENGTH, MESSAGE_START = range(MESSAGE_RECORD)
 
 
-class BufferArrays(NamedTuple):
-    """The best messages of every subscription, from `start[s]` on, `size[s]` of at most `room[s]`, best first.
-
-    All messages of the window that rank before the guard, or are the guard, were considered; none below is held. With
-    `is_complete` there is no guard: every message that has a word in common was. `dominators` counts the newer messages that
-    are at least as relevant; those with k of them can never be among the best k and are not held.
-    """
-
-    start: np.ndarray  # int64[capacity]
-    room: np.ndarray  # int32[capacity]
-    size: np.ndarray  # int32[capacity]
-    is_complete: np.ndarray  # uint8[capacity]
-    threshold: np.ndarray  # float64[capacity], score of the guard; 0 where complete
-    guard_time: np.ndarray  # float64[capacity]
-    guard_number: np.ndarray  # int64[capacity]
-    score: np.ndarray  # float64[pool]
-    number: np.ndarray  # int64[pool], sequence numbers
-    dominators: np.ndarray  # int32[pool]
-
-
 class FoundArrays(NamedTuple):
     """For the messages at places `first` … `last - 1`: from `start[i]` on, whose thresholds the i-th reaches, and its scores.
 
@@ -94,3 +74,14 @@ class FoundArrays(NamedTuple):
 
 
 NOTHING_FOUND = FoundArrays(0, 0, np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0))
+
+
+class ChangeArrays(NamedTuple):
+    """Changes that are told; `n` of them."""
+
+    n: np.ndarray  # int64[1]
+    tick: np.ndarray  # int64[room]
+    subscriber: np.ndarray  # int32[room]
+    number: np.ndarray  # int64[room], of the message
+    change: np.ndarray  # int8[room]
+    score: np.ndarray  # float64[room]

@@ -6,20 +6,36 @@ message, the guard, so that equally relevant messages are told apart by their ag
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import numpy as np
+
 from nearcast.kernels.compile import inline_kernel, kernel
 from nearcast.kernels.ranked_layouts import BASE
-from nearcast.kernels.window import is_newer
+from nearcast.kernels.run_layout import NO_MESSAGE
+from nearcast.kernels.window import is_newer, ranks_before
 
 REFUSED, ADMITTED, REFUSED_WITH_CUT, ADMITTED_WITH_CUT = 0, 1, 2, 3
-NO_MESSAGE = -1
 
 
-@inline_kernel
-def ranks_before(time, base, score_a, number_a, score_b, number_b):
-    """Whether the first message is more relevant than the second, or as relevant and newer."""
-    if score_a != score_b:
-        return score_a > score_b
-    return is_newer(time, base, number_a, number_b)
+class BufferArrays(NamedTuple):
+    """The best messages of every subscription, from `start[s]` on, `size[s]` of at most `room[s]`, best first.
+
+    All messages of the window that rank before the guard, or are the guard, were considered; none below is held. With
+    `is_complete` there is no guard: every message that has a word in common was. `dominators` counts the newer messages that
+    are at least as relevant; those with k of them can never be among the best k and are not held.
+    """
+
+    start: np.ndarray  # int64[capacity]
+    room: np.ndarray  # int32[capacity]
+    size: np.ndarray  # int32[capacity]
+    is_complete: np.ndarray  # uint8[capacity]
+    threshold: np.ndarray  # float64[capacity], score of the guard; 0 where complete
+    guard_time: np.ndarray  # float64[capacity]
+    guard_number: np.ndarray  # int64[capacity]
+    score: np.ndarray  # float64[pool]
+    number: np.ndarray  # int64[pool], sequence numbers
+    dominators: np.ndarray  # int32[pool]
 
 
 @inline_kernel

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from nearcast.kernels.compile import kernel, lent
-from nearcast.kernels.ranked_layouts import BASE
 from nearcast.kernels.window_search import NOT_HERE, score_at
 
 
@@ -25,13 +24,3 @@ def score_some(ground, subscribers, window, floor, numbers, first, last, common,
                 n += 1
     start[last - first] = n
     return n
-
-
-@kernel
-def score_untold(ground, subscribers, window, common, changes):
-    """Score the changes that were told without a score (below 0); their messages are still in the window."""
-    subscribers, window, changes = lent(subscribers), lent(window), lent(changes)
-    subscriber, number, score, base = changes.subscriber, changes.number, changes.score, window.head[BASE]
-    for i in range(changes.n[0]):
-        if score[i] < 0:
-            score[i] = score_at(ground, subscribers, window, int(subscriber[i]), number[i] - base, common)

@@ -14,15 +14,35 @@ from nearcast.kernels.calendar import NOBODY, wait_at, wait_nowhere
 from nearcast.kernels.compile import inline_kernel, kernel, lent
 from nearcast.kernels.journal import reckon, remember
 from nearcast.kernels.ranked_layouts import BASE
-from nearcast.kernels.result_buffers import ADMITTED, ADMITTED_WITH_CUT, NO_MESSAGE, REFUSED_WITH_CUT, admit, drop, oldest_held
+from nearcast.kernels.result_buffers import ADMITTED, ADMITTED_WITH_CUT, REFUSED_WITH_CUT, admit, drop, oldest_held
+from nearcast.kernels.run_layout import (
+    ADMIT,
+    ARRIVE,
+    DONE,
+    EXPIRE,
+    LACKS_JOURNAL,
+    LACKS_MESSAGES,
+    LACKS_OUTPUT,
+    N_CANDIDATES,
+    N_CUT,
+    N_DONE,
+    N_HEAP,
+    N_LACKING,
+    NEWEST,
+    NO_MESSAGE,
+    PHASE,
+    PLACE,
+    REFILL,
+    TELL,
+)
 from nearcast.kernels.simd import prefetch
-from nearcast.kernels.window import is_newer, pop_oldest, push_oldest_first
+from nearcast.kernels.window import is_newer, next_due, pop_oldest
 
 
 class RunArrays(NamedTuple):
     """Where a run stands, and what it hands to its caller."""
 
-    at: np.ndarray  # int64[8], see below
+    at: np.ndarray  # int64[8], see `kernels/run_layout.py`
     clock: np.ndarray  # float64[3], at NOW, SPAN and NEWEST_TIME
     heap: np.ndarray  # int64[room], living messages of a window of time, the oldest in front
     candidate: np.ndarray  # int32[capacity], subscriptions the arriving message may concern
@@ -36,38 +56,8 @@ class RunArrays(NamedTuple):
     counters: np.ndarray  # int64[2]
 
 
-# Positions of `at`: the next place to arrive, the phase it is in, candidates and how many are done, the newest message,
-# living messages in the heap, subscriptions in `lacking` and in `cut`.
-PLACE, PHASE, N_CANDIDATES, N_DONE, NEWEST, N_HEAP, N_LACKING, N_CUT = 0, 1, 2, 3, 4, 5, 6, 7
-NOW, SPAN, NEWEST_TIME = 0, 1, 2
-ARRIVE, ADMIT, EXPIRE, REFILL, TELL = 0, 1, 2, 3, 4
-DONE, LACKS_JOURNAL, LACKS_MESSAGES, LACKS_OUTPUT = 0, 1, 2, 3
-UNFINISHED, ALL_ARRIVED = -1, -2
 # Buffers that are asked for ahead of their use, and messages in a line of memory.
 _AHEAD, _PER_LINE = 4, 8
-
-
-@inline_kernel
-def next_arrival(window, run, last, is_timed):
-    """Let the next message into the window: its place, ALL_ARRIVED, or UNFINISHED while the tick before is not over."""
-    at, place = run.at, run.at[PLACE]
-    if at[PHASE] != ARRIVE:
-        return UNFINISHED
-    if place == last:
-        return ALL_ARRIVED
-    at[PLACE] = place + 1
-    number = window.head[BASE] + place
-    window.is_alive[place] = 1
-    if is_timed:
-        run.clock[NOW] = max(run.clock[NOW], window.time[place])
-        at[N_HEAP] = push_oldest_first(window, run.heap, at[N_HEAP], number)
-    # Its number is the largest of all.
-    if window.time[place] >= run.clock[NEWEST_TIME]:
-        run.clock[NEWEST_TIME] = window.time[place]
-        at[NEWEST] = number
-    at[N_DONE] = 0
-    at[PHASE] = ADMIT
-    return place
 
 
 @kernel
@@ -154,20 +144,6 @@ def expire_due(subscribers, window, buffers, calendar, journal, run, is_timed, n
             at[N_HEAP] = pop_oldest(window, run.heap, at[N_HEAP])
     at[PHASE] = REFILL
     return True
-
-
-@inline_kernel
-def next_due(window, run, is_timed, n_counted):
-    """The next message that is to end now, or NO_MESSAGE."""
-    base = window.head[BASE]
-    if is_timed:
-        if run.at[N_HEAP] == 0 or window.time[run.heap[0] - base] > run.clock[NOW] - run.clock[SPAN]:
-            return NO_MESSAGE
-        return run.heap[0]
-    place = run.at[PLACE] - 1 - n_counted
-    if place < 0 or window.is_alive[place] == 0:
-        return NO_MESSAGE
-    return base + place
 
 
 @kernel

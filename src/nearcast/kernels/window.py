@@ -1,4 +1,4 @@
-"""The messages of a window: words counted and weighed, and which of them leaves next."""
+"""The messages of a window: words counted and weighed, which of two ranks first, which arrives and which leaves next."""
 
 from __future__ import annotations
 
@@ -9,6 +9,21 @@ import numpy as np
 from nearcast.kernels.compile import inline_kernel, kernel
 from nearcast.kernels.ranked_layouts import BASE
 from nearcast.kernels.relevance import sum_in_order
+from nearcast.kernels.run_layout import (
+    ADMIT,
+    ALL_ARRIVED,
+    ARRIVE,
+    N_DONE,
+    N_HEAP,
+    NEWEST,
+    NEWEST_TIME,
+    NO_MESSAGE,
+    NOW,
+    PHASE,
+    PLACE,
+    SPAN,
+    UNFINISHED,
+)
 
 
 @kernel
@@ -36,6 +51,14 @@ def is_newer(time, base, a, b):
     if time[a - base] != time[b - base]:
         return time[a - base] > time[b - base]
     return a > b
+
+
+@inline_kernel
+def ranks_before(time, base, score_a, number_a, score_b, number_b):
+    """Whether the first message is more relevant than the second, or as relevant and newer."""
+    if score_a != score_b:
+        return score_a > score_b
+    return is_newer(time, base, number_a, number_b)
 
 
 @kernel
@@ -72,3 +95,40 @@ def pop_oldest(window, heap, n_heap):
         at = child
     heap[at] = moved
     return n_heap
+
+
+@inline_kernel
+def next_arrival(window, run, last, is_timed):
+    """Let the next message into the window: its place, ALL_ARRIVED, or UNFINISHED while the tick before is not over."""
+    at, place = run.at, run.at[PLACE]
+    if at[PHASE] != ARRIVE:
+        return UNFINISHED
+    if place == last:
+        return ALL_ARRIVED
+    at[PLACE] = place + 1
+    number = window.head[BASE] + place
+    window.is_alive[place] = 1
+    if is_timed:
+        run.clock[NOW] = max(run.clock[NOW], window.time[place])
+        at[N_HEAP] = push_oldest_first(window, run.heap, at[N_HEAP], number)
+    # Its number is the largest of all.
+    if window.time[place] >= run.clock[NEWEST_TIME]:
+        run.clock[NEWEST_TIME] = window.time[place]
+        at[NEWEST] = number
+    at[N_DONE] = 0
+    at[PHASE] = ADMIT
+    return place
+
+
+@inline_kernel
+def next_due(window, run, is_timed, n_counted):
+    """The next message that is to end now, or NO_MESSAGE."""
+    base = window.head[BASE]
+    if is_timed:
+        if run.at[N_HEAP] == 0 or window.time[run.heap[0] - base] > run.clock[NOW] - run.clock[SPAN]:
+            return NO_MESSAGE
+        return run.heap[0]
+    place = run.at[PLACE] - 1 - n_counted
+    if place < 0 or window.is_alive[place] == 0:
+        return NO_MESSAGE
+    return base + place

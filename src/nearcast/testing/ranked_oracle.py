@@ -152,11 +152,6 @@ class RankedOracle:
         scored.sort(reverse=True, key=lambda one: one[0])
         return [(id, key[0]) for key, id in scored[: subscription.k]]
 
-    @property
-    def window_ids(self) -> list[Id]:
-        """The messages of the window, oldest arrival first."""
-        return list(self._arrived)
-
     def _score(self, subscription: RankedSubscription, arrived: _Arrived) -> float | None:
         pair = (subscription.id, arrived.message.id)
         if pair not in self._scores:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from nearcast.bench import make_report
 from nearcast.bench.peers import PEERS
 from nearcast.bench.results import read_results
 from nearcast.bench.run import run_plan
@@ -41,6 +42,11 @@ tiny = ["side"]
 against = "other"
 messages = 120
 """
+EXPECTATION = """
+[[expect]]
+text = "Within a factor."
+stays_within = ["nearcast", 1.15, "postgres_cells", "postgres_cells"]
+"""
 
 
 @pytest.fixture(scope="module")
@@ -72,5 +78,11 @@ def test_every_peer_gives_our_answers(postgres: str, tmp_path: Path, monkeypatch
 
 def test_a_peer_that_is_not_there_is_left_out_with_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NEARCAST_BENCH_POSTGRES", raising=False)
-    results = read_results(run_plan(plan_with(tmp_path, ["nearcast", "postgres_cells"]), "tiny", tmp_path))
+    plan = Path(plan_with(tmp_path, ["nearcast", "postgres_cells"]))
+    plan.write_text(plan.read_text(encoding="utf-8") + EXPECTATION, encoding="utf-8")
+    results = read_results(run_plan(str(plan), "tiny", tmp_path))
     assert "NEARCAST_BENCH_POSTGRES" in results.left_out[0]
+    assert set(results.curves("us_per_message")) == {"nearcast"}
+    assert [judgement.verdict for _, judgement in results.judged()] == ["not judged"]
+    make_report(tmp_path, tmp_path / "pages")
+    assert results.left_out[0] in (tmp_path / "pages" / "own.md").read_text(encoding="utf-8").replace("\\_", "_")

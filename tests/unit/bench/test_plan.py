@@ -6,16 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nearcast.bench import (
-    encode_kind,
-    moving_prototype_kind,
-    pipeline_kind,
-    prototype_kind,
-    ranked_prototype_kind,
-    ranked_shards_kind,
-    silent_kind,
-    simulated_kind,
-)
+from nearcast.bench import encode_kind, pipeline_kind, ranked_shards_kind, silent_kind, simulated_kind
 from nearcast.bench.kinds import KINDS
 from nearcast.bench.peers import PEERS
 from nearcast.bench.plan import SIZES, Plan, list_plans, parse_plan, read_plan
@@ -28,10 +19,7 @@ from nearcast.workloads import open_workload
 METHODS = {
     "encode": encode_kind.METHODS,
     "pipeline": pipeline_kind.METHODS,
-    "moving_prototype": moving_prototype_kind.METHODS,
-    "ranked_prototype": ranked_prototype_kind.METHODS,
     "peers": tuple(PEERS),
-    "prototype": prototype_kind.METHODS,
     "ranked_shards": ranked_shards_kind.METHODS,
     "ranked_stream": ranked_shards_kind.METHODS,
     "simulated_shards": simulated_kind.METHODS,

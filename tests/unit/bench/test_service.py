@@ -1,4 +1,4 @@
-"""Kinds "service" and "prototype": what is measured, and what is left out with a reason."""
+"""Kind "service": what is measured, and what it is checked against."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nearcast.bench import make_report, run_plan
+from nearcast.bench import run_plan
 from nearcast.bench.metrics import METRICS
 from nearcast.bench.record import Record
-from nearcast.bench.results import read_results
 from nearcast.errors import PlanError
 from nearcast.machine import peak_bytes, reset_peak
 
-PROTOTYPE = """
-title = "Beside"
+PLAN = """
+title = "As a service"
 paper = "Nobody 2020"
 figure = "Figure 1"
 claim = "As fast."
-kind = "prototype"
+kind = "service"
 [workload]
 name = "tweets"
 vocabulary_size = 500
@@ -34,88 +33,11 @@ n_history = 50
 parameter = "n_subscriptions"
 tiny = [300]
 [[series]]
-method = "prototype"
-parameters = { folder = "FOLDER" }
-[[series]]
-method = "match_runs"
-[[series]]
-method = "match_encoded"
+index = "scan"
 [check]
 against = "other"
 messages = 10
-[[expect]]
-text = "Within a factor."
-stays_within = ["match_runs", 1.15, "prototype", "prototype"]
 """
-
-# As the prototype looks from outside; it matches one pair after the other.
-STAND_IN = """
-import numpy as np
-
-class FK3:
-    def __init__(self, keywords, box, size, history, lam):
-        self._arguments = keywords, box
-    def total(self):
-        return 300 * 100
-    def args(self):
-        return self._arguments
-
-def match3(keywords, box, words, n_words, place, out, offsets, out2, offsets2, counters, batch):
-    for m in range(len(n_words)):
-        known = set(words[m, : n_words[m]].tolist())
-        is_in = ((box[:, :2] <= place[m]) & (place[m] <= box[:, 2:])).all(axis=1)
-        found = [s for s in np.flatnonzero(is_in) if known.issuperset(k for k in keywords[s].tolist() if k >= 0)]
-        offsets[m + 1] = offsets[m] + len(found[DROPPED:])
-        out[offsets[m] : offsets[m + 1]] = found[DROPPED:]
-        offsets2[m + 1] = 0
-"""
-
-
-def plan_in(folder: Path, prototype: str, name: str) -> str:
-    path = folder / f"{name}.toml"
-    path.write_text(PROTOTYPE.replace("FOLDER", prototype), encoding="utf-8")
-    return str(path)
-
-
-def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, n_dropped: int) -> str:
-    monkeypatch.delitem(__import__("sys").modules, "fk3", raising=False)
-    folder.mkdir()
-    (folder / "fk3.py").write_text(STAND_IN.replace("DROPPED", str(n_dropped)), encoding="utf-8")
-    return str(folder)
-
-
-@pytest.mark.parametrize(
-    ("folder", "reason"), [("$NEARCAST_DATA/x", "NEARCAST_DATA is not set"), ("nowhere", "there is no prototype in 'nowhere'")]
-)
-def test_a_prototype_that_is_not_there_is_left_out_with_the_reason(
-    folder: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("NEARCAST_DATA", raising=False)
-    results = read_results(run_plan(plan_in(tmp_path, folder, "absent"), "tiny", tmp_path))
-    assert [reason in text for text in results.left_out] == [True]
-    assert set(results.curves("us_per_message")) == {"match_runs", "match_encoded"}
-    assert [judgement.verdict for _, judgement in results.judged()] == ["not judged"]
-    make_report(tmp_path, tmp_path / "pages")
-    assert reason in (tmp_path / "pages" / "own.md").read_text(encoding="utf-8").replace("\\_", "_")
-
-
-def test_a_prototype_is_timed_and_its_answers_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = stand_in(tmp_path / "good", monkeypatch, 0)
-    results = read_results(run_plan(plan_in(tmp_path, folder, "good_plan"), "tiny", tmp_path))
-    assert results.left_out == []
-    assert set(results.curves("us_per_message")) == {"prototype", "match_runs", "match_encoded"}
-    assert results.curves("bytes_per_subscription")["prototype"] == {300: 100.0}
-    assert results.records[0].matches.sum() > 0
-    folder = stand_in(tmp_path / "bad", monkeypatch, 1)
-    with pytest.raises(Exception, match="give different matches in chunk"):
-        run_plan(plan_in(tmp_path, folder, "bad_plan"), "tiny", tmp_path)
-
-
-def test_unknown_methods_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "plan.toml"
-    path.write_text(PROTOTYPE.replace('method = "match_runs"', 'method = "guess"').replace('"match_runs", 1', '"guess", 1'))
-    with pytest.raises(PlanError, match=r"method 'guess'.*expected one of prototype"):
-        run_plan(str(path), "tiny", tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -163,8 +85,7 @@ def test_a_peak_of_memory_is_seen_until_it_is_reset() -> None:
 
 
 def test_a_service_is_checked_against_an_index(tmp_path: Path) -> None:
-    text = PROTOTYPE.replace('kind = "prototype"', 'kind = "service"').split("[[series]]")[0]
     path = tmp_path / "plan.toml"
-    path.write_text(text + '[[series]]\nindex = "scan"\n[check]\nagainst = "other"\nmessages = 10\n', encoding="utf-8")
+    path.write_text(PLAN, encoding="utf-8")
     with pytest.raises(PlanError, match="checked against an index"):
         run_plan(str(path), "tiny", tmp_path)

@@ -10,18 +10,19 @@ import pytest
 from nearcast.columns.subscribers import SubscriberBatch, Subscribers
 from nearcast.columns.window import window_arrays
 from nearcast.kernels.journal import JournalArrays, remember, remember_all
-from nearcast.kernels.ranked_layouts import MESSAGE_RECORD, BufferArrays, WindowArrays
+from nearcast.kernels.ranked_layouts import MESSAGE_RECORD, WindowArrays
 from nearcast.kernels.result_buffers import (
     ADMITTED,
     ADMITTED_WITH_CUT,
-    NO_MESSAGE,
     REFUSED,
     REFUSED_WITH_CUT,
+    BufferArrays,
     admit,
     cut,
     drop,
     oldest_held,
 )
+from nearcast.kernels.run_layout import NO_MESSAGE
 
 K = 2
 

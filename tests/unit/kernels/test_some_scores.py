@@ -7,8 +7,7 @@ import pyarrow as pa
 
 from nearcast.columns.subscribers import SubscriberBatch, Subscribers
 from nearcast.columns.window import ArrivingMessages, MessageWindow
-from nearcast.kernels.journal import ChangeArrays
-from nearcast.kernels.some_scores import score_some, score_untold
+from nearcast.kernels.some_scores import score_some
 from nearcast.model.relevance import distance, spatial_proximity, text_similarity
 from nearcast.model.spaces import Space
 
@@ -44,14 +43,3 @@ def test_every_pair_with_a_common_word_and_at_least_the_floor_is_found() -> None
     places = np.repeat(np.arange(first, last), np.diff(begins))
     assert list(zip(places.tolist(), found[:n].tolist(), score[:n].tolist(), strict=True)) == expected
     assert 0 < n < 12
-    # Changes that were told without a score get the same.
-    columns = (
-        np.zeros(n, np.int64),
-        found[:n],
-        places.astype(np.int64),
-        np.ones(n, np.int8),
-        np.where(score[:n] > 0.8, score[:n], -1.0),
-    )
-    changes = ChangeArrays(np.array([n]), *columns)
-    score_untold((False, 5.0), *layouts, np.empty(3), changes)
-    assert changes.score.tolist() == score[:n].tolist()

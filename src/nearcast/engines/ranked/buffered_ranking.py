@@ -9,29 +9,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.columns.subscribers import SubscriberBatch
-from nearcast.engines.ranked.buffer_kinds import BufferKind
+from nearcast.engines.ranked.buffer_kind import BufferKind
 from nearcast.engines.ranked.buffers import ResultBuffers
 from nearcast.engines.ranked.calendar import Calendar
+from nearcast.engines.ranked.rank_changes import RankChanges
 from nearcast.engines.ranked.ranking import FILLED_AT_ONCE, Lists, Ranking, span_of
-from nearcast.engines.ranked.tick_state import RankChanges, TickState
-from nearcast.indexes.ranked_base import RankedIndex, Scene
+from nearcast.engines.ranked.tick_index import Scene, TickIndex
+from nearcast.engines.ranked.tick_state import TickState
 from nearcast.indexes.window_base import WindowIndex
-from nearcast.kernels import ticks
 from nearcast.kernels.journal import most_changes, reckon, remember_all
+from nearcast.kernels.run_layout import DONE, LACKS_JOURNAL, LACKS_OUTPUT, N_CUT, N_LACKING, PHASE, TELL
 from nearcast.model.window import CountWindow, TimeWindow
 
 
 class BufferedRanking(Ranking):
-    """Works with every index, and with every kind of buffer that is in order."""
+    """Works with indexes that are driven message by message, and with every kind of buffer that is in order."""
 
     buffers: ResultBuffers
     calendar: Calendar
     state: TickState
+    index: TickIndex
 
     def __init__(
         self,
         window: CountWindow | TimeWindow,
-        index: RankedIndex,
+        index: TickIndex,
         buffer: BufferKind,
         window_index: WindowIndex,
         is_net: bool,
@@ -73,25 +75,25 @@ class BufferedRanking(Ranking):
     def _run_ticks(self, phase: int) -> None:
         self._grow(self.subscribers.n)
         at = self.state.at
-        at[ticks.PHASE] = phase
+        at[PHASE] = phase
         while True:
             stopped = self.index.run_ticks(self._scene(), self.window.n, self.rules)
-            if stopped == ticks.DONE:
+            if stopped == DONE:
                 break
-            if stopped == ticks.LACKS_JOURNAL:
+            if stopped == LACKS_JOURNAL:
                 self.state.grow_journal()
-            elif stopped == ticks.LACKS_OUTPUT:
+            elif stopped == LACKS_OUTPUT:
                 self._make_room_for_changes()
             else:
                 self._refill_lacking()
-                at[ticks.PHASE] = ticks.TELL
+                at[PHASE] = TELL
         self._tell_index_of_cuts()
 
     def _refill_lacking(self) -> None:
         run = self.state.run(self.buffers.kept_by_cut["kept"])
-        lacking = run.lacking[: run.at[ticks.N_LACKING]].copy()
+        lacking = run.lacking[: run.at[N_LACKING]].copy()
         run.is_lacking[lacking] = 0
-        run.at[ticks.N_LACKING] = 0
+        run.at[N_LACKING] = 0
         self.n_refills += len(lacking)
         before = self.buffers.threshold[lacking]
         self._refill(lacking)
@@ -101,9 +103,9 @@ class BufferedRanking(Ranking):
 
     def _tell_index_of_cuts(self) -> None:
         run = self.state.run(self.buffers.kept_by_cut["kept"])
-        cut = run.cut[: run.at[ticks.N_CUT]].copy()
+        cut = run.cut[: run.at[N_CUT]].copy()
         run.is_cut[cut] = 0
-        run.at[ticks.N_CUT] = 0
+        run.at[N_CUT] = 0
         self.index.raised(self.subscribers, self.buffers.threshold, cut)
 
     # --- parts of it -------------------------------------------------------------------------------------------------

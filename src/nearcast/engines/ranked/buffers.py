@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.columns.growing import GrowingArray
-from nearcast.engines.ranked.buffer_kinds import BufferKind
+from nearcast.engines.ranked.buffer_kind import BufferKind
 from nearcast.engines.ranked.rooms import starts_of_rooms
 from nearcast.engines.ranked.rows import Rows
 from nearcast.indexes.window_base import Best
-from nearcast.kernels.ranked_layouts import BufferArrays, WindowArrays
-from nearcast.kernels.result_buffers import count_near, fill_many
+from nearcast.kernels.ranked_layouts import WindowArrays
+from nearcast.kernels.result_buffers import BufferArrays, count_near, fill_many
 
 _COLUMNS: dict[str, tuple[type[np.generic], int]] = {
     "start": (np.int64, 0),

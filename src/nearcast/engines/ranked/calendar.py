@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from nearcast.columns.growing import GrowingArray
 from nearcast.engines.ranked.rows import Rows
 from nearcast.kernels.calendar import NOBODY, CalendarArrays, wait_for_oldest, wait_nowhere
-from nearcast.kernels.ranked_layouts import BufferArrays, WindowArrays
+from nearcast.kernels.ranked_layouts import WindowArrays
+from nearcast.kernels.result_buffers import BufferArrays
 
 _COLUMNS: dict[str, tuple[type[np.generic], int]] = {
     "following": (np.int32, NOBODY),

@@ -1,4 +1,4 @@
-"""The lists above a floor of all subscriptions, and who waits for the end of which message."""
+"""The lists above a floor of all subscriptions."""
 
 from __future__ import annotations
 
@@ -9,19 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.columns.growing import GrowingArray
-from nearcast.columns.lines import lined_empty
-from nearcast.engines.ranked.buffer_kinds import BufferKind
+from nearcast.engines.ranked.buffer_kind import BufferKind
 from nearcast.engines.ranked.rooms import starts_of_rooms
 from nearcast.indexes.window_base import Best
-from nearcast.kernels.floor_calendar import has_chunks, wait_for_oldest
 from nearcast.kernels.floor_layouts import (
-    CHUNK,
     FLOOR,
     GUARD_NUMBER,
     LAST,
-    MOST_PUT_OFF,
     NEVER,
-    NO_CHUNK,
     NO_GUARD,
     NO_LAST,
     NOWHERE,
@@ -30,9 +25,7 @@ from nearcast.kernels.floor_layouts import (
     SIZE,
     START,
     TOLD,
-    USED,
     WAITS_AT,
-    EndArrays,
     FloorArrays,
     JudgeArrays,
     k_of,
@@ -44,8 +37,6 @@ from nearcast.kernels.floor_lists import empty_rows, fill_many
 from nearcast.kernels.floor_order import write_shown
 from nearcast.kernels.floor_ranks import find_scarce
 from nearcast.kernels.ranked_layouts import WindowArrays
-
-_FIRST_CHUNKS = 64
 
 
 class FloorBuffers:
@@ -143,48 +134,3 @@ class FloorBuffers:
     def arrays(self) -> dict[str, NDArray[Any]]:
         freed = [(room, start) for room, starts in self._freed.items() for start in starts]
         return {"row": self._row.used, "pool": self._pool.used, "freed": np.array(freed, np.int64).reshape(-1, 2)}
-
-
-class Ends:
-    """Lists of chunks by place of the window."""
-
-    def __init__(self, given: Mapping[str, NDArray[Any]] | None = None) -> None:
-        self._head = np.array([NO_CHUNK, 0, 0], np.int64) if given is None else given["head"]
-        self._first = GrowingArray(np.int32, None if given is None else given["first"])
-        self._chunk = lined_empty(_FIRST_CHUNKS * CHUNK, np.int32) if given is None else given["chunk"]
-
-    def grow(self, n_places: int) -> None:
-        if n_places > self._first.n:
-            self._first.extend(NO_CHUNK, n_places - self._first.n)
-
-    def give_room(self) -> None:
-        """Half as many chunks more, if there are not enough left for all that are let wait together."""
-        if has_chunks(self._head, self._chunk, MOST_PUT_OFF + 1):
-            return
-        n_more = max(_FIRST_CHUNKS, len(self._chunk) // CHUNK // 2)
-        grown = lined_empty(len(self._chunk) + n_more * CHUNK, np.int32)
-        grown[: len(self._chunk)] = self._chunk
-        self._chunk = grown
-
-    def layout(self) -> EndArrays:
-        return EndArrays(self._head, self._first.used, self._chunk)
-
-    def wait(self, numbers: NDArray[np.int32], buffers: FloorArrays, window: WindowArrays, living: tuple[int, bool]) -> None:
-        """Let subscriptions wait at the oldest of their best messages."""
-        done = 0
-        while True:
-            done = wait_for_oldest(self.layout(), buffers, window, numbers, done, *living)
-            if done == len(numbers):
-                return
-            self.give_room()
-
-    def clear(self, n_places: int) -> None:
-        """Places at the beginning of the window are gone; nobody waits there."""
-        self._first.drop(n_places)
-
-    @property
-    def n_bytes(self) -> int:
-        return self._first.n_bytes + self._chunk.nbytes
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        return {"head": self._head, "first": self._first.used, "chunk": self._chunk[: int(self._head[USED]) * CHUNK]}

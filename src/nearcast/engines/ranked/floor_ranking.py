@@ -9,20 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.columns.subscribers import SubscriberBatch
-from nearcast.engines.ranked.buffer_kinds import BufferKind
-from nearcast.engines.ranked.floor_buffers import Ends, FloorBuffers
+from nearcast.engines.ranked.buffer_kind import BufferKind
+from nearcast.engines.ranked.expiry_calendar import Ends
+from nearcast.engines.ranked.floor_buffers import FloorBuffers
 from nearcast.engines.ranked.floor_state import FloorState
+from nearcast.engines.ranked.rank_changes import RankChanges
 from nearcast.engines.ranked.ranking import FILLED_AT_ONCE, Lists, Ranking, span_of
-from nearcast.engines.ranked.tick_state import RankChanges
 from nearcast.indexes.ranked_base import AheadIndex
 from nearcast.indexes.window_base import WindowIndex
-from nearcast.kernels import ticks
 from nearcast.kernels.floor_layouts import LAST_LATE, OLDEST, JudgeArrays
 from nearcast.kernels.floor_ranks import ENTERS, LEAVES
 from nearcast.kernels.floor_scores import score_told
 from nearcast.kernels.floor_ticks import run_floor_ticks
 from nearcast.kernels.ranked_layouts import NOTHING_FOUND, FoundArrays, WindowArrays
-from nearcast.kernels.result_buffers import NO_MESSAGE
+from nearcast.kernels.run_layout import ARRIVE, DONE, LACKS_MESSAGES, LACKS_OUTPUT, NO_MESSAGE, PHASE, PLACE
 from nearcast.kernels.simd_keys_plain import KEY_LANES
 from nearcast.model.window import CountWindow, TimeWindow
 
@@ -94,25 +94,25 @@ class FloorRanking(Ranking):
     def _run_ticks(self, phase: int) -> None:
         self._grow(self.subscribers.n)
         state, at, last = self.state, self.state.at, self.window.n
-        at[ticks.PHASE] = phase
+        at[PHASE] = phase
         state.begin_tick()
         self._refill_scarce()
         found = NOTHING_FOUND
         # None of these grows or moves while ticks go.
         buffers, window, judge = self.buffers.layout(), self.window.layout(), self._judge()
         while True:
-            place = int(at[ticks.PLACE])
-            if at[ticks.PHASE] == ticks.ARRIVE and place < last and not found.first <= place < found.last:
+            place = int(at[PLACE])
+            if at[PHASE] == ARRIVE and place < last and not found.first <= place < found.last:
                 found = self._found(window, place, last)
             arrays = (buffers, window, judge, self.calendar.layout(), state.run(), state.changes)
-            end = min(max(found.last, int(at[ticks.PLACE])), last)
+            end = min(max(found.last, int(at[PLACE])), last)
             stopped = run_floor_ticks(found, *arrays, end, self.rules.is_timed, self.rules.n_counted)
-            if stopped == ticks.DONE and int(at[ticks.PLACE]) == last:
+            if stopped == DONE and int(at[PLACE]) == last:
                 break
-            if stopped == ticks.LACKS_OUTPUT:
+            if stopped == LACKS_OUTPUT:
                 state.give_room(4 * int(self.subscribers.layout().k.max(initial=1)))
                 self.calendar.give_room()
-            elif stopped == ticks.LACKS_MESSAGES:
+            elif stopped == LACKS_MESSAGES:
                 found = self._refill_lacking(found)
         self.index.raised(self.subscribers, self.buffers.threshold, state.take_cut())
 
@@ -131,7 +131,7 @@ class FloorRanking(Ranking):
         self._scarce = np.unique(np.concatenate([self._scarce, self.state.take_scarce()]))
         if not len(self._scarce):
             return
-        oldest, n_to_come = int(self.state.at[OLDEST]), self.window.n - int(self.state.at[ticks.PLACE])
+        oldest, n_to_come = int(self.state.at[OLDEST]), self.window.n - int(self.state.at[PLACE])
         ends = self.buffers.waits_at(self._scarce)
         if not (ends < oldest + n_to_come).any():
             return
@@ -151,7 +151,7 @@ class FloorRanking(Ranking):
         self._refill(lacking)
         self.index.lowered(self.subscribers, self.buffers.threshold, lacking)
         # What was held is at the front: the search found messages that rank behind it only.
-        place, window = int(self.state.at[ticks.PLACE]), self.window.layout()
+        place, window = int(self.state.at[PLACE]), self.window.layout()
         shown = self.buffers.shown(lacking, n_before, window, self._judge(), self._living)
         self.state.tell(self.window.base + place - 1, shown, ENTERS)
         if not found.first <= place < found.last or (found.last - place) * len(lacking) > _MOST_PAIRS:

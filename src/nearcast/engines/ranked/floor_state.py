@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from nearcast.columns.arrow import copy_used_again
 from nearcast.columns.window import MessageWindow
-from nearcast.engines.ranked.tick_state import RankChanges, net, room_for
-from nearcast.kernels import ticks
+from nearcast.engines.ranked.rank_changes import RankChanges, net, room_for
 from nearcast.kernels.floor_layouts import (
     LAST_LATE,
     MOST_PUT_OFF,
@@ -24,7 +23,7 @@ from nearcast.kernels.floor_layouts import (
     TOLD_BEFORE,
     FloorRunArrays,
 )
-from nearcast.kernels.result_buffers import NO_MESSAGE
+from nearcast.kernels.run_layout import N_CUT, N_HEAP, N_LACKING, NEWEST, NO_MESSAGE
 
 _FIRST_ROOM = 1024
 # Room for more changes than this, and for so many times as many as there were, is given back.
@@ -36,7 +35,7 @@ class FloorState:
 
     def __init__(self, span: float) -> None:
         self.at = np.zeros(N_POSITIONS, np.int64)
-        self.at[[ticks.NEWEST, LAST_LATE]] = NO_MESSAGE
+        self.at[[NEWEST, LAST_LATE]] = NO_MESSAGE
         self.clock = np.array([-math.inf, span, -math.inf])
         self.heap, self._due = np.empty(0, np.int64), np.empty(0, np.int64)
         self._lacking, self._cut = np.empty(_FIRST_ROOM, np.int32), np.empty(_FIRST_ROOM, np.int32)
@@ -56,8 +55,8 @@ class FloorState:
 
     def give_room(self, n_changes: int) -> None:
         """Room for so many more changes, and for more subscriptions to look after."""
-        self._lacking = _with_room(self._lacking, int(self.at[ticks.N_LACKING]), 1)
-        self._cut = _with_room(self._cut, int(self.at[ticks.N_CUT]), 1)
+        self._lacking = _with_room(self._lacking, int(self.at[N_LACKING]), 1)
+        self._cut = _with_room(self._cut, int(self.at[N_CUT]), 1)
         self._scarce = _with_room(self._scarce, int(self.at[N_SCARCE]), 1)
         n = int(self.changes.n[0])
         if n + n_changes > len(self.changes.tick):
@@ -69,14 +68,14 @@ class FloorState:
 
     def take_lacking(self) -> NDArray[np.int32]:
         """Who is to be refilled."""
-        taken = self._lacking[: self.at[ticks.N_LACKING]].copy()
-        self.at[ticks.N_LACKING] = 0
+        taken = self._lacking[: self.at[N_LACKING]].copy()
+        self.at[N_LACKING] = 0
         return taken
 
     def take_cut(self) -> NDArray[np.int32]:
         """Whose floor rose."""
-        taken = np.unique(self._cut[: self.at[ticks.N_CUT]])
-        self.at[ticks.N_CUT] = 0
+        taken = np.unique(self._cut[: self.at[N_CUT]])
+        self.at[N_CUT] = 0
         return taken
 
     def take_scarce(self) -> NDArray[np.int32]:
@@ -118,7 +117,7 @@ class FloorState:
         return RankChanges(tick_of, subscriber, window.ids_of(number), change, score)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        return {"at": self.at, "clock": self.clock, "heap": self.heap[: self.at[ticks.N_HEAP]]}
+        return {"at": self.at, "clock": self.clock, "heap": self.heap[: self.at[N_HEAP]]}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         # Other engines have fewer positions.

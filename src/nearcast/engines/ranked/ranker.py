@@ -21,6 +21,7 @@ from nearcast.engines.listing import listed as _listed
 from nearcast.engines.locks import ReadWriteLock
 from nearcast.engines.ranked.explaining_ranks import WordsOf, explain_place
 from nearcast.engines.ranked.listing_subscribers import subscriber_table
+from nearcast.engines.ranked.rank_changes import RankChanges
 from nearcast.engines.ranked.ranker_stats import ranker_stats
 from nearcast.engines.ranked.rankings import make_ranking, saved_buffer
 from nearcast.engines.ranked.reach import reach_of
@@ -44,7 +45,6 @@ from nearcast.engines.ranked.saving import (
 )
 from nearcast.engines.ranked.sharded import ranking_in_shards
 from nearcast.engines.ranked.telling import change_objects, change_table
-from nearcast.engines.ranked.tick_state import RankChanges
 from nearcast.engines.ranked.word_weights import WordWeights
 from nearcast.engines.splitting import checked_threads
 from nearcast.errors import NearcastError
@@ -74,7 +74,8 @@ class Ranker:
     index
         A name of `nearcast.indexes("ranked")`, or "auto" for the best one.
     buffer
-        "floor", "cost_skyband", "skyband", "kmax" or "auto": which messages are held beyond the best k.
+        "floor", "cost_skyband", "skyband", "kmax" or "auto": which messages are held beyond the best k. "floor" goes with
+        "impact_grid", the others with the other indexes.
     space
         "lonlat" (degrees, metres) or "plane" (any finite numbers).
     bounds

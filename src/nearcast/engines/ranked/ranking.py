@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from nearcast.columns.subscribers import SubscriberBatch, Subscribers
 from nearcast.columns.window import ArrivingMessages, MessageWindow
-from nearcast.engines.ranked.buffer_kinds import BufferKind
-from nearcast.engines.ranked.tick_state import RankChanges
-from nearcast.indexes.ranked_base import RankedIndex, Rules
+from nearcast.engines.ranked.buffer_kind import BufferKind
+from nearcast.engines.ranked.rank_changes import RankChanges
+from nearcast.indexes.ranked_base import RankedIndex
 from nearcast.indexes.window_base import WindowIndex
-from nearcast.kernels import ticks
+from nearcast.kernels.run_layout import ARRIVE, EXPIRE, NOW, PLACE, Rules
 from nearcast.model.window import CountWindow, TimeWindow
 
 FILLED_AT_ONCE = 100_000
@@ -86,7 +86,7 @@ class Ranking(ABC):
 
     @property
     def now(self) -> float:
-        return float(self.state.clock[ticks.NOW])
+        return float(self.state.clock[NOW])
 
     # --- what happens ------------------------------------------------------------------------------------------------
 
@@ -105,21 +105,21 @@ class Ranking(ABC):
         first = self.window.n
         self.window.append(messages, weights)
         self.window_index.add(self.window, first)
-        changes = self._run(ticks.ARRIVE)
+        changes = self._run(ARRIVE)
         self.index.learn(self.subscribers, self.window.layout())
         return changes
 
     def advance(self, now: float) -> RankChanges:
         """Let what is due by then end."""
         self.note_time(now)
-        changes = self._run(ticks.EXPIRE)
+        changes = self._run(EXPIRE)
         # Lest it holds on to what was cleared away.
         self.index.learn(self.subscribers, self.window.layout())
         return changes
 
     def note_time(self, now: float) -> None:
         """Take note of a time, without anything ending by it."""
-        self.state.clock[ticks.NOW] = max(self.now, now)
+        self.state.clock[NOW] = max(self.now, now)
 
     @abstractmethod
     def weigh(self, weights: NDArray[np.float64]) -> RankChanges:
@@ -138,7 +138,7 @@ class Ranking(ABC):
         n_over = self.window.clear_over()
         if n_over:
             self.calendar.clear(n_over)
-            self.state.at[ticks.PLACE] -= n_over
+            self.state.at[PLACE] -= n_over
         return changes
 
     @abstractmethod

@@ -1,12 +1,16 @@
-"""Which ranked engine, with which buffer, goes with which index."""
+"""Which ranked engine, with which buffer, goes with which index.
+
+The engine that is driven message by message and its buffers are of the papers: they are loaded by name when they are asked for.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
+from importlib import import_module
 from typing import Any
 
-from nearcast.engines.ranked.buffer_kinds import BUFFER_KINDS, Floor, buffer_kind
-from nearcast.engines.ranked.buffered_ranking import BufferedRanking
+from nearcast.engines.ranked.buffer_kind import BufferKind, Floor
 from nearcast.engines.ranked.floor_ranking import FloorRanking
 from nearcast.engines.ranked.ranking import Ranking
 from nearcast.errors import IndexParameterError
@@ -15,7 +19,17 @@ from nearcast.indexes.registry import create_ranked_index
 from nearcast.indexes.window_base import WindowIndex
 from nearcast.model.window import CountWindow, TimeWindow
 
+# Module and class of each buffer, and of the engine for those other than "floor".
+BUFFER_KINDS = {
+    "cost_skyband": ("nearcast.engines.ranked.buffer_kinds", "CostSkyband"),
+    "skyband": ("nearcast.engines.ranked.buffer_kinds", "Skyband"),
+    "kmax": ("nearcast.engines.ranked.buffer_kinds", "KMax"),
+    "floor": ("nearcast.engines.ranked.buffer_kind", "Floor"),
+}
+_SKYBAND_ENGINE = ("nearcast.engines.ranked.buffered_ranking", "BufferedRanking")
 AUTO = "cost_skyband"
+# What goes with every buffer but "floor".
+TICK_INDEX = "group_pruned"
 
 
 def make_ranking(
@@ -28,31 +42,50 @@ def make_ranking(
     """An empty ranking; `buffer` is a name with options, "auto" the best one that goes with the index."""
     name, options = buffer
     kind = buffer_kind(_automatic(index) if name == "auto" else name, dict(options))
-    if not isinstance(kind, Floor):
-        return BufferedRanking(window, index, kind, window_index, is_net)
-    if not isinstance(index, AheadIndex):
+    if isinstance(index, AheadIndex):
+        if not isinstance(kind, Floor):
+            raise IndexParameterError(
+                f"buffer {kind.name!r} does not go with index {index.name!r}; expected 'floor' or 'auto': "
+                f"give one of these, or an index that is driven message by message, as {TICK_INDEX!r} is"
+            )
+        return FloorRanking(window, index, kind, window_index, is_net)
+    if isinstance(kind, Floor):
         raise IndexParameterError(f"buffer 'floor' does not go with index {index.name!r}; give another buffer, or 'auto'")
-    return FloorRanking(window, index, kind, window_index, is_net)
+    engine: type[Ranking] = _load(*_SKYBAND_ENGINE)
+    return engine(window, index, kind, window_index, is_net)
+
+
+def buffer_kind(name: str, parameters: dict[str, Any]) -> BufferKind:
+    """A kind by name."""
+    if name not in BUFFER_KINDS:
+        raise IndexParameterError(f"there is no buffer {name!r}; there are auto, {', '.join(BUFFER_KINDS)}")
+    chosen: type[BufferKind] = _load(*BUFFER_KINDS[name])
+    known = [field.name for field in fields(chosen)]
+    unknown = [given for given in parameters if given not in known]
+    if unknown:
+        raise IndexParameterError(f"buffer {chosen.name!r} has no option {unknown[0]!r}; it has {', '.join(known) or 'none'}")
+    return chosen(**parameters)
 
 
 def buffers_for(index: str) -> list[str]:
     """The names of the buffers that go with an index, the best one first."""
     best = _automatic(create_ranked_index(index, {}))
-    others = [name for name in BUFFER_KINDS if name not in (best, Floor.name)]
-    return [best, *others]
+    return [best] if best == Floor.name else [best, *(name for name in BUFFER_KINDS if name not in (best, Floor.name))]
 
 
 def saved_buffer(index: str | None, saved: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
     """The buffer of a saved ranker that is opened with an index of this name, or with its own.
 
-    It stays, unless it does not go with the index, or the index has one of its own.
+    It stays, unless it does not go with the index.
     """
-    if index is not None:
-        best, *others = buffers_for(index)
-        if saved["name"] != best and (best == Floor.name or saved["name"] not in others):
-            return "auto", {}
+    if index is not None and saved["name"] not in buffers_for(index):
+        return "auto", {}
     return saved["name"], saved["parameters"]
 
 
 def _automatic(index: RankedIndex) -> str:
     return Floor.name if isinstance(index, AheadIndex) else AUTO
+
+
+def _load(module: str, name: str) -> Any:
+    return getattr(import_module(module), name)

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from nearcast.columns.subscribers import SubscriberBatch
 from nearcast.columns.window import ArrivingMessages, MessageWindow
+from nearcast.engines.ranked.rank_changes import RankChanges
 from nearcast.engines.ranked.ranking import Ranking
-from nearcast.engines.ranked.tick_state import RankChanges
 from nearcast.engines.splitting import run_beside
 
 Answer = TypeVar("Answer")

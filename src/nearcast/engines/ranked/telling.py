@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from nearcast.columns.arrow import number_column
 from nearcast.columns.identifiers import Identifiers
-from nearcast.engines.ranked.tick_state import RankChanges
+from nearcast.engines.ranked.rank_changes import RankChanges
 from nearcast.model.delivery import RankChange
 
 _COLUMNS = ("tick", "subscription_id", "message_id", "change", "score")

@@ -4,32 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from nearcast.columns.window import MessageWindow
+from nearcast.engines.ranked.rank_changes import RankChanges, net, room_for
 from nearcast.engines.ranked.rows import Rows
-from nearcast.kernels import ticks
-from nearcast.kernels.changes import add_up_changes
-from nearcast.kernels.journal import N_SAVED, ChangeArrays, JournalArrays
-from nearcast.kernels.number_table import EMPTY_SLOT
-from nearcast.kernels.result_buffers import NO_MESSAGE
+from nearcast.kernels.journal import N_SAVED, JournalArrays
+from nearcast.kernels.run_layout import N_HEAP, NEWEST, NO_MESSAGE
 from nearcast.kernels.ticks import RunArrays
 
 _FIRST_ROOM = 1024
-
-
-class RankChanges(NamedTuple):
-    """Changes of lists: at which tick, of which subscription (number), which message, +1 or -1, its score."""
-
-    tick: NDArray[np.int64]
-    subscriber: NDArray[np.int32]
-    message_ids: pa.Array
-    change: NDArray[np.int8]
-    score: NDArray[np.float64]
 
 
 class TickState:
@@ -37,7 +24,7 @@ class TickState:
 
     def __init__(self, span: float) -> None:
         self.at = np.zeros(8, np.int64)
-        self.at[ticks.NEWEST] = NO_MESSAGE
+        self.at[NEWEST] = NO_MESSAGE
         self.clock = np.array([-math.inf, span, -math.inf])
         self.heap = np.empty(0, np.int64)
         self.counters = np.zeros(2, np.int64)
@@ -95,7 +82,7 @@ class TickState:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """What must be saved."""
-        return {"at": self.at, "clock": self.clock, "heap": self.heap[: self.at[ticks.N_HEAP]]}
+        return {"at": self.at, "clock": self.clock, "heap": self.heap[: self.at[N_HEAP]]}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take over what `arrays` gave."""
@@ -111,23 +98,3 @@ class TickState:
             told = net(told, window.id_numbers(told[2]))
         tick, subscriber, number, change, score = told
         return RankChanges(tick, subscriber, window.ids_of(number), change, score)
-
-
-def room_for(n: int) -> ChangeArrays:
-    """Room for so many changes."""
-    columns = (np.empty(n, np.int64), np.empty(n, np.int32), np.empty(n, np.int64), np.empty(n, np.int8), np.empty(n))
-    return ChangeArrays(np.zeros(1, np.int64), *columns)
-
-
-def net(told: tuple[NDArray[Any], ...], id_number: NDArray[np.int32]) -> tuple[NDArray[Any], ...]:
-    """Of changes one after the other those that do not undo each other.
-
-    A message enters and leaves a list in turn, with the same score unless the list is of other words or weights by now.
-    Messages of the same id, of which one takes the place of the other, are one.
-    """
-    tick, subscriber, number, change, score = told
-    slot = np.full(1 << (2 * len(tick)).bit_length(), EMPTY_SLOT, np.int32)
-    total = np.empty_like(change)
-    add_up_changes(subscriber, id_number, score, change, slot, total)
-    left = np.flatnonzero(total)
-    return tick[left], subscriber[left], number[left], total[left], score[left]

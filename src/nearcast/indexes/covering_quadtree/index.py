@@ -11,15 +11,16 @@ from numpy.typing import NDArray
 
 from nearcast.columns.subscribers import Subscribers
 from nearcast.columns.tables import NumberTable
+from nearcast.engines.ranked.tick_index import Scene, TickIndex
 from nearcast.errors import IndexParameterError
 from nearcast.indexes.base import Parameters
 from nearcast.indexes.covering_quadtree.cells import write_keys, write_nearness
 from nearcast.indexes.covering_quadtree.layout import FILED, FRAMED, POSTINGS, QUARTERS, Cover, PostingArrays
 from nearcast.indexes.covering_quadtree.match import run_ticks
 from nearcast.indexes.covering_quadtree.posting import post_many, withdraw_many
-from nearcast.indexes.ranked_base import Ground, RankedIndex, Rules, Scene
+from nearcast.indexes.ranked_base import Ground
 from nearcast.kernels.chunks import N_CLASSES, NO_CHUNK
-from nearcast.kernels.ticks import PLACE
+from nearcast.kernels.run_layout import PLACE, Rules
 
 _LOOKED = ("cells_seen", "lists_seen", "postings_seen", "met", "scored")
 _BY_LIST = {"first": np.int64, "size": np.int32, "room": np.int32}
@@ -42,7 +43,7 @@ class CoverParameters(Parameters):
             raise IndexParameterError(f"levels={self.levels!r} is not possible; expected 1 to 12")
 
 
-class CoveringQuadtree(RankedIndex):
+class CoveringQuadtree(TickIndex):
     """What a cell can add by its place is computed beforehand; the lists of a cell are merged by subscription."""
 
     name = "covering_quadtree"

@@ -8,9 +8,11 @@ from nearcast.kernels.compile import kernel, lent
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.kernels.number_table import EMPTY_SLOT, find_slot, home_slot
 from nearcast.kernels.relevance import proximity, relevance
+from nearcast.kernels.run_layout import ALL_ARRIVED, DONE, N_CANDIDATES, UNFINISHED
 from nearcast.kernels.score_bounds import SLACK
 from nearcast.kernels.scoring import similarity_of
-from nearcast.kernels.ticks import ALL_ARRIVED, DONE, N_CANDIDATES, UNFINISHED, finish_tick, next_arrival
+from nearcast.kernels.ticks import finish_tick
+from nearcast.kernels.window import next_arrival
 
 # Rows of the scratch for lists that are merged: where each stands, where it ends, the subscription it stands at.
 STANDS, ENDS, NEXT = 0, 1, 2
@@ -22,7 +24,7 @@ CELLS, LISTS, POSTINGS_SEEN, MET, SCORED = 0, 1, 2, 3, 4
 
 @kernel
 def run_ticks(index, scratch, subscribers, window, buffers, calendar, journal, run, changes, last, rules):
-    """See `RankedIndex.run_ticks`; `index` is (lists, table of their keys, cover)."""
+    """See `TickIndex.run_ticks`; `index` is (lists, table of their keys, cover)."""
     while True:
         place = next_arrival(window, run, last, rules.is_timed)
         if place == ALL_ARRIVED:

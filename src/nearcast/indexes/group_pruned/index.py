@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.columns.subscribers import Subscribers
+from nearcast.engines.ranked.tick_index import Scene, TickIndex
 from nearcast.errors import IndexParameterError
 from nearcast.indexes.base import Parameters
 from nearcast.indexes.group_pruned.filing import file_many, find_entry, rekey_many, unfile_many
@@ -26,9 +27,9 @@ from nearcast.indexes.group_pruned.layout import (
     ListArrays,
 )
 from nearcast.indexes.group_pruned.match import run_ticks
-from nearcast.indexes.ranked_base import Ground, RankedIndex, Rules, Scene
+from nearcast.indexes.ranked_base import Ground
 from nearcast.kernels.chunks import N_CLASSES, NO_CHUNK
-from nearcast.kernels.ticks import PLACE
+from nearcast.kernels.run_layout import PLACE, Rules
 
 _BY_KEYWORD: dict[str, tuple[type[np.generic], int]] = {
     "rank": (np.int32, UNFILED),
@@ -57,7 +58,7 @@ class GroupParameters(Parameters):
             raise IndexParameterError(f"weight_groups={self.weight_groups!r} is not possible; expected 1 to 10000")
 
 
-class GroupPruned(RankedIndex):
+class GroupPruned(TickIndex):
     """Each subscription is filed under all its keywords; groups are alike in place, spatial weight and share of the keyword."""
 
     name = "group_pruned"

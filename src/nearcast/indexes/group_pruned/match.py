@@ -35,6 +35,7 @@ from nearcast.kernels.compile import inline_kernel, kernel, lent
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.kernels.ranked_layouts import RECORD
 from nearcast.kernels.relevance import proximity, relevance
+from nearcast.kernels.run_layout import ALL_ARRIVED, DONE, N_CANDIDATES, UNFINISHED
 from nearcast.kernels.score_bounds import (
     CLOSE,
     M_PER_DEGREE,
@@ -49,7 +50,8 @@ from nearcast.kernels.score_bounds import (
 )
 from nearcast.kernels.scoring import similarity_of
 from nearcast.kernels.simd import prefetch
-from nearcast.kernels.ticks import ALL_ARRIVED, DONE, N_CANDIDATES, UNFINISHED, finish_tick, next_arrival
+from nearcast.kernels.ticks import finish_tick
+from nearcast.kernels.window import next_arrival
 
 # What no reach is below.
 _LEAST_REACH = 1e-290
@@ -67,7 +69,7 @@ LISTS, GROUPS_SEEN, GROUPS_PLACED, GROUPS_ENTERED, ENTRIES_SEEN, SCORED = 0, 1, 
 
 @kernel
 def run_ticks(lists, ground, scratch, is_grouped, subscribers, window, buffers, calendar, journal, run, changes, last, rules):
-    """See `RankedIndex.run_ticks`."""
+    """See `TickIndex.run_ticks`."""
     while True:
         place = next_arrival(window, run, last, rules.is_timed)
         if place == ALL_ARRIVED:

@@ -19,16 +19,12 @@ from nearcast.indexes.impact_grid.filing import Everything, Filed, Filing, with_
 from nearcast.indexes.impact_grid.find import N_LISTS, N_NEAR, N_REACHED, find_reached, scratch_for, words_of
 from nearcast.indexes.impact_grid.layout import N_PARTS, Grid, PartArrays, WordArrays
 from nearcast.indexes.impact_grid.parts import Sample, build_part, grid_around, no_part, sample_of
-from nearcast.indexes.impact_grid.ticks import run_found
 from nearcast.indexes.impact_grid.verify import bits_of_subscribers, score_near
-from nearcast.indexes.ranked_base import AheadIndex, Ground, Rules, Scene, with_more
+from nearcast.indexes.ranked_base import AheadIndex, Ground, with_more
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.kernels.near_bounds import Frame
-from nearcast.kernels.ranked_layouts import NOTHING_FOUND, FoundArrays, SubscriberArrays, WindowArrays
-from nearcast.kernels.ticks import DONE, PLACE
+from nearcast.kernels.ranked_layouts import FoundArrays, SubscriberArrays, WindowArrays
 
-# Messages that are looked for together.
-BATCH = 64
 # The first part has most subscriptions, the second those filed since, up to this share; the last few are in no list at all.
 _SECOND_SHARE, _LEAST_SECOND = 128, 4096
 # So many are filed in a thread, unless more than this share of them came since.
@@ -98,7 +94,6 @@ class ImpactGrid(AheadIndex):
         self._scratch = scratch_for(_FIRST_WORDS)
         # Whom messages reach, with their scores: until the next ones are looked for.
         self._reached = np.empty(_FIRST_ROOM, np.int32), np.empty(_FIRST_ROOM)
-        self._found = NOTHING_FOUND
 
     # --- subscriptions -----------------------------------------------------------------------------------------------
 
@@ -121,13 +116,11 @@ class ImpactGrid(AheadIndex):
     def delete(self, subscribers: Subscribers, numbers: NDArray[np.int32]) -> None:
         subscribers.forget_words(numbers)
         self._floor[numbers] = _NO_FLOOR
-        self._forget_found()
 
     def lowered(self, subscribers: Subscribers, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
         self._note_changed(numbers)
         below = numbers[threshold[numbers] < self._floor[numbers]]
         self.raised(subscribers, threshold, numbers)
-        self._forget_found()
         if len(below):
             self._floor[below] = threshold[below]
             self._file(subscribers, below)
@@ -145,7 +138,6 @@ class ImpactGrid(AheadIndex):
 
     def _file(self, subscribers: Subscribers, numbers: NDArray[np.int32]) -> None:
         """With what else waits, when the next message comes."""
-        self._forget_found()
         self._subscribers = subscribers
         self._waiting.append(numbers.copy())
 
@@ -266,23 +258,6 @@ class ImpactGrid(AheadIndex):
         scratch = (self._scratch.table, self._scratch.common)
         looked_at = (window, place, found.last, *nobody, *everywhere, *scratch, room, 0)
         return with_more(found, place, _first_of(room, int(score_near(self._ground, subscribers, *looked_at))))
-
-    def run_ticks(self, scene: Scene, last: int, rules: Rules) -> int:
-        while True:
-            place = int(scene.run.at[PLACE])
-            if not self._found.first <= place < self._found.last and place < last:
-                batch_end = min(place + BATCH, last)
-                self._found = self.find(scene.subscribers, scene.window, place, batch_end, scene.run.counters)
-            batch_end = max(place, min(self._found.last, last))
-            stopped = int(run_found(self._found, *scene, batch_end, rules))
-            if stopped != DONE or batch_end == last:
-                if stopped == DONE:
-                    self._forget_found()
-                return stopped
-
-    def _forget_found(self) -> None:
-        """What was found is not all any more, or places are others."""
-        self._found = NOTHING_FOUND
 
     # --- insight and disk --------------------------------------------------------------------------------------------
 

@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.columns.subscribers import Subscribers
+from nearcast.engines.ranked.tick_index import Scene, TickIndex
 from nearcast.indexes.base import Parameters
-from nearcast.indexes.ranked_base import Ground, RankedIndex, Rules, Scene
+from nearcast.indexes.ranked_base import Ground
 from nearcast.indexes.ranked_scan.match import run_ticks
+from nearcast.kernels.run_layout import Rules
 
 
-class RankedScan(RankedIndex):
+class RankedScan(TickIndex):
     """Looks at every subscription for every message."""
 
     name = "ranked_scan"

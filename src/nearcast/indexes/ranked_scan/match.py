@@ -5,12 +5,14 @@ from __future__ import annotations
 from nearcast.kernels.compile import kernel
 from nearcast.kernels.layouts import CANDIDATES
 from nearcast.kernels.relevance import proximity, relevance, similarity, steady_sum
-from nearcast.kernels.ticks import ALL_ARRIVED, DONE, N_CANDIDATES, UNFINISHED, finish_tick, next_arrival
+from nearcast.kernels.run_layout import ALL_ARRIVED, DONE, N_CANDIDATES, UNFINISHED
+from nearcast.kernels.ticks import finish_tick
+from nearcast.kernels.window import next_arrival
 
 
 @kernel
 def run_ticks(ground, spread, subscribers, window, buffers, calendar, journal, run, changes, last, rules):
-    """See `RankedIndex.run_ticks`; `spread` has a value for each keyword and is all zero between messages."""
+    """See `TickIndex.run_ticks`; `spread` has a value for each keyword and is all zero between messages."""
     while True:
         place = next_arrival(window, run, last, rules.is_timed)
         if place == ALL_ARRIVED:

@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 
 from nearcast.columns.subscribers import Subscribers
 from nearcast.indexes.base import Parameters
-from nearcast.indexes.ranked_base import AheadIndex, Ground, Rules, Scene, with_more
-from nearcast.kernels.journal import ChangeArrays
+from nearcast.indexes.ranked_base import AheadIndex, Ground, with_more
 from nearcast.kernels.layouts import CANDIDATES
 from nearcast.kernels.ranked_layouts import BASE, FoundArrays, SubscriberArrays, WindowArrays
-from nearcast.kernels.some_scores import score_some, score_untold
+from nearcast.kernels.some_scores import score_some
 
 Reported = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
 _NEVER = -2
@@ -126,12 +125,6 @@ class ReportedIndex(AheadIndex):
             self._floor = np.concatenate([self._floor, np.zeros(n_more)])
         self._fell_in[numbers], self._floor[numbers] = fell_in, threshold[numbers]
         self._changed = np.concatenate([self._changed, numbers])
-
-    def score_told(self, subscribers: Subscribers, window: WindowArrays, changes: ChangeArrays) -> None:
-        score_untold(self._ground, subscribers.layout(), window, np.empty(max(1, subscribers.most_words)), changes)
-
-    def run_ticks(self, scene: Scene, last: int, rules: Rules) -> int:
-        raise NotImplementedError("reports go with lists above a floor only")
 
     # --- insight and disk --------------------------------------------------------------------------------------------
 

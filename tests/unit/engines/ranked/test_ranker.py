@@ -157,7 +157,8 @@ def test_explain_tells_words_distance_and_rank() -> None:
 
 
 def test_a_saved_ranker_goes_on_where_it_was(tmp_path: Path) -> None:
-    best = ranker(nc.TimeWindow(10.0), idf={"jazz": 1}, n_documents=5, buffer="kmax", buffer_parameters={"factor": 2.0})
+    kmax: dict[str, Any] = {"index": "group_pruned", "buffer": "kmax", "buffer_parameters": {"factor": 2.0}}
+    best = ranker(nc.TimeWindow(10.0), idf={"jazz": 1}, n_documents=5, **kmax)
     best.subscribe([wanting("a", "jazz", "blues")])
     best.publish([sent("x", "jazz", time=1.0), sent("y", "blues", x=3.0, time=2.0)])
     best.save(tmp_path / "saved")
@@ -203,6 +204,17 @@ def test_a_ranker_that_cannot_be_is_refused(options: dict[str, Any], complaint: 
     assert isinstance(caught.value, IndexParameterError | nc.NearcastError)
 
 
+@pytest.mark.parametrize("buffer", ["cost_skyband", "skyband", "kmax"])
+@pytest.mark.parametrize("index", ["impact_grid", "auto"])
+def test_an_index_that_finds_ahead_goes_with_one_buffer(index: str, buffer: str) -> None:
+    complaint = (
+        f"buffer '{buffer}' does not go with index 'impact_grid'; expected 'floor' or 'auto': "
+        "give one of these, or an index that is driven message by message, as 'group_pruned' is"
+    )
+    with pytest.raises(IndexParameterError, match=f"^{complaint}$"):
+        nc.Ranker(nc.CountWindow(3), index, buffer)
+
+
 def test_the_reach_comes_from_the_bounds_or_the_earth() -> None:
     near = nc.Ranker(nc.CountWindow(3), space="plane", bounds=(0, 0, 3, 4))
     near.subscribe([wanting(1, "jazz", weight=1.0)])
@@ -215,13 +227,13 @@ def test_the_reach_comes_from_the_bounds_or_the_earth() -> None:
     nc.Ranker(nc.CountWindow(3))
 
 
-def barely_enough(max_distance: float, index: str = "auto", window_index: str = "auto") -> nc.Ranker:
-    """A ranker whose buffers hold no message beyond the best."""
-    held = {"factor": 1.0}
+def barely_enough(max_distance: float, index: str = "group_pruned", window_index: str = "auto") -> nc.Ranker:
+    """A ranker whose buffers hold no message beyond the best, or as few as they can."""
+    buffer, held = ("floor", {"spare": 0.0}) if index == "impact_grid" else ("kmax", {"factor": 1.0})
     return nc.Ranker(
         nc.CountWindow(5),
         index,
-        "kmax",
+        buffer,
         "plane",
         max_distance=max_distance,
         window_index=window_index,

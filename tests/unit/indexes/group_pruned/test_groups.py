@@ -170,7 +170,10 @@ def test_parameters_are_checked(name: str, value: int) -> None:
 
 def test_messages_far_away_and_places_beyond_float32_are_scored_right() -> None:
     far = [(1e200, 0.0), (-1e200, 5.0), (3.0, 1e30), (0.0, 0.0), (1e7, 1e7), (1e7 + 1, 1e7)]
-    everyone = {name: nc.Ranker(nc.CountWindow(20), name, "kmax", "plane", max_distance=10.0) for name in nc.indexes("ranked")}
+    buffers = {name: "auto" if name == "impact_grid" else "kmax" for name in nc.indexes("ranked")}
+    everyone = {
+        name: nc.Ranker(nc.CountWindow(20), name, buffer, "plane", max_distance=10.0) for name, buffer in buffers.items()
+    }
     for r in everyone.values():
         r.subscribe(nc.RankedSubscription(i, ["a"], place, 1, 0.9) for i, place in enumerate(far * 3))
         r.publish(nc.Message(i, ["a"], place) for i, place in enumerate(far * 3))

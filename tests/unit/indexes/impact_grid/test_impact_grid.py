@@ -35,14 +35,13 @@ SMALL = {
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in SMALL.items():
         monkeypatch.setattr(f"nearcast.indexes.impact_grid.{name}", value)
-    monkeypatch.setattr("nearcast.engines.ranked.floor_buffers._FIRST_CHUNKS", 1)
+    monkeypatch.setattr("nearcast.engines.ranked.expiry_calendar._FIRST_CHUNKS", 1)
 
 
 @pytest.mark.usefixtures("small")
 def test_classes_and_cells_give_the_answers_of_the_oracle() -> None:
     make = partial(nc.Ranker, index="impact_grid", cell_cost=1e-9)
-    makers = [partial(make, buffer=buffer, fresh=fresh) for buffer, fresh in (("floor", 0), ("floor", 3), ("kmax", 0))]
-    run_ranked_worlds(makers, 3, seed=5)
+    run_ranked_worlds([partial(make, buffer="floor", fresh=fresh) for fresh in (0, 3)], 3, seed=5)
 
 
 @pytest.mark.usefixtures("small")
