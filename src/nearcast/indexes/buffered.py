@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
-from nearcast.indexes.base import BooleanIndex, Matches, Parameters
+from nearcast.engines.groups import Matches
+from nearcast.indexes.base import BooleanIndex, Parameters
 from nearcast.indexes.keyword_first.index import KeywordFirst
 
 # Paper: silent. Compendium: rebuild when the buffer exceeds 5 % of the clauses; small worlds need not rebuild at each step.

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
+from nearcast.engines.groups import Matches
+from nearcast.engines.kernel_calls import Stamps, collect
 from nearcast.indexes.adaptive_tree import build, expect, maintain
 from nearcast.indexes.adaptive_tree.explain import tell_way
 from nearcast.indexes.adaptive_tree.grow import empty_tree, empty_work, larger, trimmed, with_room
@@ -49,7 +51,7 @@ from nearcast.indexes.adaptive_tree.layout import (
 from nearcast.indexes.adaptive_tree.match import match_messages
 from nearcast.indexes.adaptive_tree.parameters import AdaptiveTreeParameters
 from nearcast.indexes.adaptive_tree.rebuild.build import collect_clauses, gather
-from nearcast.indexes.base import BooleanIndex, Matches, Parameters, Stamps, collect
+from nearcast.indexes.base import BooleanIndex, Parameters
 from nearcast.indexes.keyword_first.build import count_clauses
 from nearcast.kernels.density import DensityArrays
 from nearcast.kernels.layouts import ClauseArrays

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
+from nearcast.engines.groups import Matches
+from nearcast.engines.kernel_calls import Stamps, collect
 from nearcast.errors import IndexParameterError
-from nearcast.indexes.base import BooleanIndex, Matches, Parameters, Stamps, collect
+from nearcast.indexes.base import BooleanIndex, Parameters
 from nearcast.indexes.cells import build, maintain
 from nearcast.indexes.cells.assemble import empty_lists, fill_lists, widened, with_room
 from nearcast.indexes.cells.layout import (

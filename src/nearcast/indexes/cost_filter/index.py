@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore, take_lists
 from nearcast.columns.messages import MessageBatch
-from nearcast.indexes.base import Matches, Parameters, Stamps, collect
+from nearcast.engines.groups import Matches
+from nearcast.engines.kernel_calls import Stamps, collect
+from nearcast.indexes.base import Parameters
 from nearcast.indexes.buffered import BufferedIndex
 from nearcast.indexes.cost_filter import calibrate
 from nearcast.indexes.cost_filter.costs import (

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
-from nearcast.indexes.base import BooleanIndex, Matches, Parameters, Stamps, collect
+from nearcast.engines.groups import Matches
+from nearcast.engines.kernel_calls import Stamps, collect
+from nearcast.indexes.base import BooleanIndex, Parameters
 from nearcast.indexes.cells.places import frame_of_clauses
 from nearcast.indexes.frequency_pyramid.cleaning.maintain import sweep
 from nearcast.indexes.frequency_pyramid.explain import tell_way

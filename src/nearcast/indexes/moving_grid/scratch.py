@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.columns.messages import MessageBatch
-from nearcast.indexes.moving_base import Boxes, Groups, MoveGroups
+from nearcast.engines.groups import Groups, MoveGroups
+from nearcast.indexes.moving_base import Boxes
 from nearcast.indexes.moving_grid.layout import GROUP, SLACK, MessageMatches, Runs, SideArrays
 from nearcast.indexes.moving_grid.layout import Differences as DifferenceArrays
 from nearcast.indexes.moving_grid.look import find_differences

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.live_messages import LiveMessages
 from nearcast.columns.messages import MessageBatch
-from nearcast.indexes.base import Matches, Parameters
-from nearcast.indexes.moving_base import Boxes, Found, MovingIndex, collect_pairs
+from nearcast.engines.groups import Found, Matches
+from nearcast.indexes.base import Parameters
+from nearcast.indexes.moving_base import Boxes, MovingIndex, collect_pairs
 from nearcast.indexes.moving_scan.match import look_everywhere
 from nearcast.indexes.scan.index import Scan
 

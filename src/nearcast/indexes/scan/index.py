@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
-from nearcast.indexes.base import BooleanIndex, Matches, Parameters, Stamps, collect
+from nearcast.engines.groups import Matches
+from nearcast.engines.kernel_calls import Stamps, collect
+from nearcast.indexes.base import BooleanIndex, Parameters
 from nearcast.indexes.scan.match import match_messages
 
 
