@@ -19,8 +19,8 @@ from nearcast.bench.measuring import time_passes, timed
 from nearcast.bench.plan import Plan, Point, Series
 from nearcast.bench.record import Record
 from nearcast.engines.boolean import Matcher
+from nearcast.engines.registry import indexes
 from nearcast.errors import NearcastError, PlanError
-from nearcast.indexes.registry import indexes
 from nearcast.workloads import open_workload
 
 _WARM_SUBSCRIPTIONS = 2_000

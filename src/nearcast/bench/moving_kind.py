@@ -17,8 +17,8 @@ from nearcast.bench.measuring import time_once, timed
 from nearcast.bench.plan import Plan, Point, Series
 from nearcast.bench.record import Record
 from nearcast.engines.moving import MovingMatcher
+from nearcast.engines.registry import indexes
 from nearcast.errors import NearcastError, PlanError
-from nearcast.indexes.registry import indexes
 from nearcast.workloads import open_workload
 from nearcast.workloads.base import Workload
 from nearcast.workloads.moving import Moving

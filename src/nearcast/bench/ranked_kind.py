@@ -27,8 +27,9 @@ from nearcast.bench.record import Record
 from nearcast.engines.ranked.buffer_kinds import BUFFER_KINDS, buffer_kind
 from nearcast.engines.ranked.ranker import Ranker
 from nearcast.engines.ranked.rankings import buffers_for
+from nearcast.engines.registry import create, indexes
 from nearcast.errors import NearcastError, PlanError
-from nearcast.indexes.registry import create_ranked_index, indexes
+from nearcast.indexes.ranked_indexes import RANKED_INDEXES
 from nearcast.model.window import TimeWindow
 from nearcast.workloads import open_workload
 
@@ -75,7 +76,7 @@ def method_of(series: Series) -> Method:
     }
     options = {name: value for name, value in of_buffers.items() if name in known}
     buffer_kind(buffer, options)
-    create_ranked_index(series.subject, given)
+    create(RANKED_INDEXES, series.subject, given)
     return Method(series.subject, given, buffer, options, window_index, k, threads, changes)
 
 

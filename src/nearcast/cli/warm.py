@@ -20,7 +20,7 @@ def warm(
     """Compile all kernels of every index into the cache, by taking a tiny world through each of them."""
     from nearcast.bench.machine import cached_kernels
     from nearcast.cli.console import progress_bar
-    from nearcast.indexes.registry import indexes
+    from nearcast.engines.registry import indexes
 
     before = cached_kernels()
     start = time.perf_counter()

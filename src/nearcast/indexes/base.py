@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -16,12 +16,8 @@ from numpy.typing import NDArray
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.engines.groups import Matches, Runs
+from nearcast.engines.registry import Parameters
 from nearcast.model.regions import Box
-
-
-@dataclass(frozen=True, slots=True)
-class Parameters:
-    """The options of an index: frozen dataclass fields with defaults. Base of each index's own."""
 
 
 class IndexCells(NamedTuple):

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.engines.groups import Matches
-from nearcast.indexes.base import BooleanIndex, Parameters
+from nearcast.engines.registry import Parameters
+from nearcast.indexes.base import BooleanIndex
 from nearcast.indexes.keyword_first.index import KeywordFirst
 
 # Paper: silent. Compendium: rebuild when the buffer exceeds 5 % of the clauses; small worlds need not rebuild at each step.

@@ -18,8 +18,8 @@ from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.live_messages import LiveMessages
 from nearcast.columns.messages import MessageBatch
 from nearcast.engines.groups import Differences, Found, Groups, Matches, MessageGroups, MoveGroups
+from nearcast.engines.registry import Parameters
 from nearcast.errors import IndexParameterError
-from nearcast.indexes.base import Parameters
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.kernels.live_messages import PairOutput
 

@@ -9,9 +9,10 @@ from nearcast.engines.ranked.buffer_kinds import BUFFER_KINDS, Floor, buffer_kin
 from nearcast.engines.ranked.buffered_ranking import BufferedRanking
 from nearcast.engines.ranked.floor_ranking import FloorRanking
 from nearcast.engines.ranked.ranking import Ranking
+from nearcast.engines.registry import create
 from nearcast.errors import IndexParameterError
 from nearcast.indexes.ranked_base import AheadIndex, RankedIndex
-from nearcast.indexes.registry import create_ranked_index
+from nearcast.indexes.ranked_indexes import RANKED_INDEXES
 from nearcast.indexes.window_base import WindowIndex
 from nearcast.model.window import CountWindow, TimeWindow
 
@@ -37,7 +38,7 @@ def make_ranking(
 
 def buffers_for(index: str) -> list[str]:
     """The names of the buffers that go with an index, the best one first."""
-    best = _automatic(create_ranked_index(index, {}))
+    best = _automatic(create(RANKED_INDEXES, index, {}))
     others = [name for name in BUFFER_KINDS if name not in (best, Floor.name)]
     return [best, *others]
 

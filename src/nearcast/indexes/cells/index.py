@@ -14,8 +14,9 @@ from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.engines.groups import Matches
 from nearcast.engines.kernel_calls import Stamps, collect
+from nearcast.engines.registry import Parameters
 from nearcast.errors import IndexParameterError
-from nearcast.indexes.base import BooleanIndex, Parameters
+from nearcast.indexes.base import BooleanIndex
 from nearcast.indexes.cells import build, maintain
 from nearcast.indexes.cells.assemble import empty_lists, fill_lists, widened, with_room
 from nearcast.indexes.cells.layout import (

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.columns.subscribers import Subscribers
+from nearcast.engines.registry import Parameters
 from nearcast.errors import IndexParameterError
-from nearcast.indexes.base import Parameters
 from nearcast.indexes.impact_grid import find as finding
 from nearcast.indexes.impact_grid.filing import Everything, Filed, Filing, with_words_of
 from nearcast.indexes.impact_grid.find import N_LISTS, N_NEAR, N_REACHED, find_reached, scratch_for, words_of

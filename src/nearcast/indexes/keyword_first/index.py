@@ -12,7 +12,8 @@ from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.engines.groups import Matches
 from nearcast.engines.kernel_calls import Stamps, collect
-from nearcast.indexes.base import BooleanIndex, Parameters
+from nearcast.engines.registry import Parameters
+from nearcast.indexes.base import BooleanIndex
 from nearcast.indexes.keyword_first import build
 from nearcast.indexes.keyword_first.layout import NOT_POSTED, PostingArrays
 from nearcast.indexes.keyword_first.match import match_messages

@@ -12,7 +12,7 @@ from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.live_messages import LiveMessages
 from nearcast.columns.messages import MessageBatch
 from nearcast.engines.groups import Found, Matches
-from nearcast.indexes.base import Parameters
+from nearcast.engines.registry import Parameters
 from nearcast.indexes.moving_base import Boxes, MovingIndex, collect_pairs
 from nearcast.indexes.moving_scan.match import look_everywhere
 from nearcast.indexes.scan.index import Scan

@@ -12,7 +12,8 @@ from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.engines.groups import Matches
 from nearcast.engines.kernel_calls import Stamps, collect
-from nearcast.indexes.base import BooleanIndex, Parameters
+from nearcast.engines.registry import Parameters
+from nearcast.indexes.base import BooleanIndex
 from nearcast.indexes.scan.match import match_messages
 
 

@@ -13,8 +13,9 @@ from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.engines.groups import Matches
 from nearcast.engines.kernel_calls import Stamps, collect
+from nearcast.engines.registry import Parameters
 from nearcast.errors import IndexParameterError
-from nearcast.indexes.base import BooleanIndex, Parameters
+from nearcast.indexes.base import BooleanIndex
 from nearcast.indexes.spatial_first.match import insert_clauses, match_messages
 from nearcast.kernels.rtree import N_NODES, NO_NODE, PLACES, ROOT, RTreeArrays, empty_rtree, pack, with_room
 

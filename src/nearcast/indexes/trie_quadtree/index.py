@@ -13,9 +13,8 @@ from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.engines.groups import Matches
 from nearcast.engines.kernel_calls import Stamps, collect
-from nearcast.indexes.base import Parameters
+from nearcast.engines.registry import Parameters, check_choice, check_range
 from nearcast.indexes.buffered import BufferedIndex
-from nearcast.indexes.option_checks import check_choice, check_range
 from nearcast.indexes.pivot_quadtree.columns import cells_of
 from nearcast.indexes.pivot_quadtree.growing import Growth
 from nearcast.indexes.pivot_quadtree.index import LEAVES, MX_CIF
