@@ -14,7 +14,7 @@ from nearcast.engines.groups import Matches
 from nearcast.engines.kernel_calls import Stamps, collect
 from nearcast.engines.registry import Parameters
 from nearcast.indexes.base import BooleanIndex
-from nearcast.indexes.scan.match import match_messages
+from nearcast.kernels.scan import match_messages
 
 
 class Scan(BooleanIndex):
