@@ -53,8 +53,8 @@ from nearcast.indexes.adaptive_tree.match import match_messages
 from nearcast.indexes.adaptive_tree.parameters import AdaptiveTreeParameters
 from nearcast.indexes.adaptive_tree.rebuild.build import collect_clauses, gather
 from nearcast.indexes.base import BooleanIndex
-from nearcast.indexes.keyword_first.build import count_clauses
 from nearcast.kernels.density import DensityArrays
+from nearcast.kernels.keyword_counts import count_clauses
 from nearcast.kernels.layouts import ClauseArrays
 
 

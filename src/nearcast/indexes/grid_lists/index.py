@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore
+from nearcast.columns.frames import frame_of
 from nearcast.columns.live_messages import LiveMessages
 from nearcast.columns.messages import MessageBatch
 from nearcast.engines.groups import Found, Matches
@@ -18,9 +19,10 @@ from nearcast.engines.registry import Parameters
 from nearcast.errors import IndexParameterError
 from nearcast.indexes.grid_lists.match import match_messages
 from nearcast.indexes.grid_lists.messages import MessageGrid
-from nearcast.indexes.grid_lists.side import GridSide, Postings, Shape, frame_of
-from nearcast.indexes.keyword_first.build import count_clauses, fill_lists
+from nearcast.indexes.grid_lists.side import GridSide, Postings, Shape
+from nearcast.indexes.keyword_first.build import fill_lists
 from nearcast.indexes.moving_base import Boxes, MovingIndex
+from nearcast.kernels.keyword_counts import count_clauses
 
 _LARGEST_SIDE = 1024
 _MESSAGE = "message_"
