@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from nearcast.columns.window import MessageWindow
 from nearcast.engines.ranked.rows import Rows
 from nearcast.kernels import ticks
-from nearcast.kernels.changes import add_up_changes
 from nearcast.kernels.journal import N_SAVED, ChangeArrays, JournalArrays
+from nearcast.kernels.net_changes import add_up_changes
 from nearcast.kernels.number_table import EMPTY_SLOT
 from nearcast.kernels.result_buffers import NO_MESSAGE
 from nearcast.kernels.ticks import RunArrays

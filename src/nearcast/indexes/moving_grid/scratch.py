@@ -14,7 +14,7 @@ from nearcast.indexes.moving_grid.layout import GROUP, SLACK, MessageMatches, Ru
 from nearcast.indexes.moving_grid.layout import Differences as DifferenceArrays
 from nearcast.indexes.moving_grid.look import find_differences
 from nearcast.indexes.moving_grid.match import match_messages
-from nearcast.indexes.moving_grid.pairs import fill_pairs
+from nearcast.kernels.deliveries import flatten_groups
 from nearcast.kernels.layouts import CANDIDATES, NODES, ClauseArrays
 from nearcast.kernels.live_messages import LiveArrays
 
@@ -129,7 +129,7 @@ class Scratch(threading.local):
 def pairs_of(groups: Groups) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """What has a group, and the member, of each pair."""
     first, second = np.empty(groups.n_pairs, np.int32), np.empty(groups.n_pairs, np.int32)
-    fill_pairs(*groups, first, second)
+    flatten_groups(*groups, first, second)
     return first, second
 
 
