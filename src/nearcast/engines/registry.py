@@ -1,4 +1,4 @@
-"""Every index by name: its class, the paper it comes from, its options.
+"""Every index by name: its class, the paper it comes from, its parameters.
 
 What the names of a kind of subscription are is said where its interface is; a class may live anywhere and is named as
 "module:Class". It is loaded when it is asked for: a process that matches with one index does not wait for the kernels of all
@@ -22,11 +22,6 @@ _NAMES_OF_KIND = {
 }
 KINDS = tuple(_NAMES_OF_KIND)
 Index = TypeVar("Index")
-
-
-@dataclass(frozen=True, slots=True)
-class Parameters:
-    """The options of an index: frozen dataclass fields with defaults. Base of each index's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,15 +97,3 @@ def _read_parameters(cls: Any, given: Mapping[str, Any]) -> Any:
 
 def _defaults(cls: Any) -> dict[str, Any]:
     return {f.name: f.default for f in fields(cls.parameters_class) if f.default is not MISSING}
-
-
-def check_choice(name: str, given: str, expected: tuple[str, ...]) -> None:
-    """IndexParameterError unless the value is one of those."""
-    if given not in expected:
-        raise IndexParameterError(f"{name}={given!r} is unknown; expected one of {', '.join(map(repr, expected))}")
-
-
-def check_range(name: str, given: int, low: int, high: int) -> None:
-    """IndexParameterError unless the value lies between the two."""
-    if not low <= given <= high:
-        raise IndexParameterError(f"{name}={given!r} is not possible; expected {low} to {high}")

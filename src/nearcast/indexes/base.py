@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.engines.groups import Matches, Runs
-from nearcast.engines.registry import Parameters
+from nearcast.engines.parameters import Parameters
 from nearcast.model.regions import Box
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.columns.subscribers import Subscribers
-from nearcast.engines.registry import Parameters
+from nearcast.engines.parameters import Parameters
 from nearcast.kernels.calendar import CalendarArrays
 from nearcast.kernels.journal import ChangeArrays, JournalArrays
 from nearcast.kernels.ranked_layouts import BufferArrays, FoundArrays, SubscriberArrays, WindowArrays

@@ -13,7 +13,8 @@ from nearcast.columns.clauses import ClauseBatch, ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.engines.groups import Matches
 from nearcast.engines.kernel_calls import Stamps, collect
-from nearcast.engines.registry import KINDS, Parameters, indexes
+from nearcast.engines.parameters import Parameters
+from nearcast.engines.registry import KINDS, indexes
 from nearcast.indexes.buffered import BufferedIndex
 from nearcast.indexes.scan.index import Scan
 from nearcast.kernels.layouts import CANDIDATES, MessageArrays, Output

@@ -13,7 +13,7 @@ from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.engines.groups import Matches
 from nearcast.engines.kernel_calls import Stamps, collect
-from nearcast.engines.registry import Parameters
+from nearcast.engines.parameters import Parameters
 from nearcast.indexes.adaptive_tree import build, expect, maintain
 from nearcast.indexes.adaptive_tree.explain import tell_way
 from nearcast.indexes.adaptive_tree.grow import empty_tree, empty_work, larger, trimmed, with_room

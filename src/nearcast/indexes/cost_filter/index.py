@@ -13,7 +13,7 @@ from nearcast.columns.clauses import ClauseStore, take_lists
 from nearcast.columns.messages import MessageBatch
 from nearcast.engines.groups import Matches
 from nearcast.engines.kernel_calls import Stamps, collect
-from nearcast.engines.registry import Parameters, check_choice, check_range
+from nearcast.engines.parameters import Parameters, check_choice, check_range
 from nearcast.indexes.buffered import BufferedIndex
 from nearcast.indexes.cost_filter import calibrate
 from nearcast.indexes.cost_filter.costs import (

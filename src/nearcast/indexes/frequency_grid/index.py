@@ -14,7 +14,7 @@ from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.engines import kernel_calls
 from nearcast.engines.groups import Matches, Runs
-from nearcast.engines.registry import Parameters
+from nearcast.engines.parameters import Parameters
 from nearcast.errors import IndexParameterError
 from nearcast.indexes.base import BooleanIndex, IndexCells
 from nearcast.indexes.frequency_grid import late as late_clauses

@@ -13,7 +13,7 @@ from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.engines.groups import Matches
 from nearcast.engines.kernel_calls import Stamps, collect
-from nearcast.engines.registry import Parameters, check_range
+from nearcast.engines.parameters import Parameters, check_range
 from nearcast.indexes.base import BooleanIndex
 from nearcast.indexes.cells.places import frame_of_clauses
 from nearcast.indexes.frequency_pyramid.cleaning.maintain import sweep

@@ -15,7 +15,7 @@ from nearcast.columns.live_messages import LiveMessages
 from nearcast.columns.messages import MessageBatch
 from nearcast.engines.groups import Found, Matches
 from nearcast.engines.kernel_calls import Stamps, collect
-from nearcast.engines.registry import Parameters
+from nearcast.engines.parameters import Parameters
 from nearcast.errors import IndexParameterError
 from nearcast.indexes.grid_lists.match import match_messages
 from nearcast.indexes.grid_lists.messages import MessageGrid

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from nearcast.columns.lines import lined_zeros
 from nearcast.columns.subscribers import Subscribers
-from nearcast.engines.registry import Parameters
+from nearcast.engines.parameters import Parameters
 from nearcast.errors import IndexParameterError
 from nearcast.indexes.impact_grid import find as finding
 from nearcast.indexes.impact_grid.filing import Everything, Filed, Filing, with_words_of

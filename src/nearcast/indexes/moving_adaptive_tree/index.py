@@ -12,7 +12,7 @@ from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.live_messages import LiveMessages
 from nearcast.columns.messages import MessageBatch
 from nearcast.engines.groups import Differences, Found, Matches
-from nearcast.engines.registry import Parameters
+from nearcast.engines.parameters import Parameters
 from nearcast.indexes.moving_adaptive_tree.listed_tree import ListedTree
 from nearcast.indexes.moving_adaptive_tree.parameters import MovingAdaptiveTreeParameters
 from nearcast.indexes.moving_adaptive_tree.separated_tree import SeparatedTree

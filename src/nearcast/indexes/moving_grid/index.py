@@ -13,7 +13,7 @@ from nearcast.columns.lines import lined_zeros
 from nearcast.columns.live_messages import LiveMessages
 from nearcast.columns.messages import MessageBatch
 from nearcast.engines.groups import Differences, Found, Groups, Matches, MessageGroups, MoveGroups
-from nearcast.engines.registry import Parameters
+from nearcast.engines.parameters import Parameters
 from nearcast.indexes.moving_base import Boxes, MovingIndex
 from nearcast.indexes.moving_grid import clauses as clause_kernels
 from nearcast.indexes.moving_grid import levels

@@ -13,7 +13,7 @@ from nearcast.columns.live_messages import LiveMessages
 from nearcast.columns.messages import MessageBatch
 from nearcast.engines.groups import Found, Matches
 from nearcast.engines.kernel_calls import Stamps, collect
-from nearcast.engines.registry import Parameters
+from nearcast.engines.parameters import Parameters
 from nearcast.indexes.moving_base import Boxes, MovingIndex, collect_pairs
 from nearcast.indexes.moving_scan.match import look_everywhere
 from nearcast.kernels.scan import match_messages

@@ -13,7 +13,7 @@ from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.engines.groups import Matches
 from nearcast.engines.kernel_calls import Stamps, collect
-from nearcast.engines.registry import Parameters, check_choice, check_range
+from nearcast.engines.parameters import Parameters, check_choice, check_range
 from nearcast.indexes.buffered import BufferedIndex
 from nearcast.indexes.pivot_quadtree.assemble import build_quadtree
 from nearcast.indexes.pivot_quadtree.columns import cells_of

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.columns.subscribers import Subscribers
-from nearcast.engines.registry import Parameters
+from nearcast.engines.parameters import Parameters
 from nearcast.indexes.ranked_base import Ground, RankedIndex, Rules, Scene
 from nearcast.indexes.ranked_scan.match import run_ticks
 

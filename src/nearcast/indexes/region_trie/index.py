@@ -13,7 +13,7 @@ from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.engines.groups import Matches
 from nearcast.engines.kernel_calls import Stamps, collect
-from nearcast.engines.registry import Parameters, check_choice
+from nearcast.engines.parameters import Parameters, check_choice
 from nearcast.indexes.buffered import BufferedIndex
 from nearcast.indexes.region_trie.build import build_trie
 from nearcast.indexes.region_trie.explain import explain_trie

@@ -13,7 +13,7 @@ from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.engines.groups import Matches
 from nearcast.engines.kernel_calls import Stamps, collect
-from nearcast.engines.registry import Parameters
+from nearcast.engines.parameters import Parameters
 from nearcast.errors import IndexParameterError
 from nearcast.indexes.base import BooleanIndex
 from nearcast.indexes.spatial_first.match import insert_clauses, match_messages

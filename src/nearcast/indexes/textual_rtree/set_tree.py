@@ -12,7 +12,7 @@ from nearcast.columns.clauses import ClauseStore, take_lists
 from nearcast.columns.messages import MessageBatch
 from nearcast.engines.groups import Matches
 from nearcast.engines.kernel_calls import Stamps, collect
-from nearcast.engines.registry import Parameters
+from nearcast.engines.parameters import Parameters
 from nearcast.indexes.base import BooleanIndex
 from nearcast.indexes.textual_rtree.choosing import KeywordOrder
 from nearcast.indexes.textual_rtree.layout import SetTreeArrays

@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from nearcast.columns.subscribers import Subscribers
-from nearcast.engines.registry import Parameters
+from nearcast.engines.parameters import Parameters
 from nearcast.indexes.ranked_base import AheadIndex, Ground, Rules, Scene, with_more
 from nearcast.kernels.journal import ChangeArrays
 from nearcast.kernels.layouts import CANDIDATES
