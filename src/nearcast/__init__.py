@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from nearcast.engines.boolean import Matcher as Matcher
     from nearcast.engines.moving import MovingMatcher as MovingMatcher
     from nearcast.engines.ranked.ranker import Ranker as Ranker
+    from nearcast.engines.registry import IndexInfo as IndexInfo
+    from nearcast.engines.registry import indexes as indexes
     from nearcast.errors import NearcastError as NearcastError
-    from nearcast.indexes.registry import IndexInfo as IndexInfo
-    from nearcast.indexes.registry import indexes as indexes
     from nearcast.model.analysis import Analysis as Analysis
     from nearcast.model.delivery import Change as Change
     from nearcast.model.delivery import Delivery as Delivery
@@ -45,7 +45,7 @@ _HOME = {
     "CountWindow": "model.window",
     "Delivery": "model.delivery",
     "Explanation": "model.delivery",
-    "IndexInfo": "indexes.registry",
+    "IndexInfo": "engines.registry",
     "Interest": "model.interest",
     "MatchReport": "model.delivery",
     "Matcher": "engines.boolean",

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 import nearcast as nc
 from nearcast.columns.subscribers import SubscriberBatch, Subscribers
 from nearcast.columns.window import ArrivingMessages, MessageWindow
+from nearcast.engines.registry import index_class
 from nearcast.indexes.beside import Beside
 from nearcast.indexes.ranked_base import Ground
-from nearcast.indexes.registry import WINDOW_INDEXES, create_window_index
+from nearcast.indexes.ranked_indexes import WINDOW_INDEXES
 from nearcast.indexes.window_base import EVERYTHING, Best, WindowIndex
 from nearcast.indexes.window_pieces import Piece
 from nearcast.kernels.window_search import SearchLimits
@@ -26,7 +27,7 @@ from nearcast.model.spaces import Space
 from nearcast.testing.budget import Budget
 from nearcast.testing.ranked_worlds import run_ranked_worlds
 
-NAMES = list(WINDOW_INDEXES)
+NAMES = list(WINDOW_INDEXES.classes)
 N_SUBSCRIBERS = 8
 Found = list[tuple[int, float]]
 
@@ -130,7 +131,7 @@ def check_worlds(n_worlds: int, monkeypatch: pytest.MonkeyPatch, n_rounds: int =
     for seed in range(n_worlds):
         monkeypatch.setattr("nearcast.indexes.window_pieces.TAIL", (1, 4, 16, 64)[seed % 4])
         world = World(seed)
-        indexes = [create_window_index(name, world.ground) for name in NAMES]
+        indexes = [index_class(WINDOW_INDEXES, name)(world.ground) for name in NAMES]
         for _ in range(n_rounds):
             world.arrive(indexes)
             wanted, limits = world.rng.integers(1, 25, N_SUBSCRIBERS).astype(np.int32), world.limits()
@@ -155,7 +156,7 @@ def test_answers_are_right_when_many_searches_leave_no_tail(budget: Budget, monk
         monkeypatch.setattr(f"nearcast.indexes.window_pieces.{name}", value)
     check_worlds(max(6, budget.worlds // 32), monkeypatch)
     world = World(3)
-    index = create_window_index("window_grid", world.ground)
+    index = index_class(WINDOW_INDEXES, "window_grid")(world.ground)
     world.append([index], 5)
     asked = np.arange(N_SUBSCRIBERS, dtype=np.int32)
     index.best(world.subscribers, world.window, asked, np.full(N_SUBSCRIBERS, 3, np.int32))
@@ -210,7 +211,7 @@ def test_without_room_for_a_larger_piece_the_smaller_ones_go_on(monkeypatch: pyt
 @pytest.mark.parametrize("name", NAMES)
 def test_many_are_searched_for_as_one_by_one(name: str) -> None:
     world = World(2)
-    index = create_window_index(name, world.ground)
+    index = index_class(WINDOW_INDEXES, name)(world.ground)
     for _ in range(8):
         world.arrive([index])
     n = 270
@@ -231,7 +232,7 @@ def test_many_are_searched_for_as_one_by_one(name: str) -> None:
 def test_long_lists_are_searched_from_the_most_promising_part_down(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nearcast.indexes.window_pieces.TAIL", 8)
     world = World(2)
-    index = create_window_index(name, world.ground)
+    index = index_class(WINDOW_INDEXES, name)(world.ground)
     # Pieces of two thousand and less; in the larger ones each word has more messages than a group of blocks.
     for n in (4000, 600):
         world.append([index], n)
@@ -248,7 +249,7 @@ def test_long_lists_are_searched_from_the_most_promising_part_down(name: str, mo
 def test_an_index_stays_small_while_the_window_slides(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nearcast.indexes.window_pieces.TAIL", 4)
     world = World(1)
-    index = create_window_index(name, world.ground)
+    index = index_class(WINDOW_INDEXES, name)(world.ground)
     sizes = []
     for _ in range(60):
         world.arrive([index])
@@ -277,7 +278,7 @@ def test_small_pieces_become_one_where_somebody_searches(name: str, monkeypatch:
 def test_nobody_finds_anything_in_an_empty_window() -> None:
     world = World(0)
     for name in NAMES:
-        index = create_window_index(name, world.ground)
+        index = index_class(WINDOW_INDEXES, name)(world.ground)
         index.rebuild(world.window)
         best = index.best(world.subscribers, world.window, np.arange(2, dtype=np.int32), np.full(2, 3, np.int32))
         assert best.n.tolist() == [0, 0]

@@ -18,8 +18,8 @@ from nearcast.bench.answers import compare_answers, count_work, sorted_answer, s
 from nearcast.bench.plan import Plan, Point, Series
 from nearcast.bench.record import Record
 from nearcast.engines.boolean import Matcher
+from nearcast.engines.registry import indexes
 from nearcast.errors import NearcastError, PlanError
-from nearcast.indexes.registry import indexes
 from nearcast.timing import in_chunks, time_passes, timed
 from nearcast.workloads import open_workload
 

@@ -26,8 +26,9 @@ from nearcast.bench.ranked_story import check_usable, frequencies_of, ranked_sub
 from nearcast.bench.record import Record
 from nearcast.engines.ranked.ranker import Ranker
 from nearcast.engines.ranked.rankings import BUFFER_KINDS, buffer_kind, buffers_for
+from nearcast.engines.registry import create, indexes
 from nearcast.errors import NearcastError, PlanError
-from nearcast.indexes.registry import create_ranked_index, indexes
+from nearcast.indexes.ranked_indexes import RANKED_INDEXES
 from nearcast.model.window import TimeWindow
 from nearcast.workloads import open_workload
 
@@ -73,7 +74,7 @@ def method_of(series: Series) -> Method:
     of_buffers = {name: given.pop(name) for name in all_options if name in given}
     options = {name: value for name, value in of_buffers.items() if name in known}
     buffer_kind(buffer, options)
-    create_ranked_index(series.subject, given)
+    create(RANKED_INDEXES, series.subject, given)
     return Method(series.subject, given, buffer, options, window_index, k, threads, changes)
 
 

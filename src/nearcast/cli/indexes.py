@@ -12,14 +12,15 @@ def indexes(
 ) -> None:
     """List the indexes with the papers they come from and their parameters."""
     from nearcast.cli.console import results, table_of
-    from nearcast.indexes import registry
+    from nearcast.engines import registry
+    from nearcast.indexes.boolean_indexes import BOOLEAN_INDEXES
 
     rows = []
     for wanted in (kind,) if kind is not None else registry.KINDS:
         for info in registry.indexes(wanted).values():
             names = info.name + (f" ({', '.join(info.aliases)})" if info.aliases else "")
             parameters = "\n".join(f"{name} = {default!r}" for name, default in info.parameters.items())
-            is_auto = wanted == "boolean" and info.name == registry.AUTO
+            is_auto = wanted == "boolean" and info.name == BOOLEAN_INDEXES.auto
             rows.append((wanted, names + (" = auto" if is_auto else ""), info.summary, parameters or "-", info.paper))
     if rows:
         results().print(table_of(("kind", "name", "what it does", "parameters", "paper"), rows))

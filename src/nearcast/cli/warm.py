@@ -19,7 +19,7 @@ def warm(
 ) -> None:
     """Compile all kernels of every index into the cache, by taking a tiny world through each of them."""
     from nearcast.cli.console import progress_bar
-    from nearcast.indexes.registry import indexes
+    from nearcast.engines.registry import indexes
     from nearcast.machine import cached_kernels
 
     before = cached_kernels()

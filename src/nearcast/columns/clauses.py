@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.columns.growing import GrowingArray
-from nearcast.kernels.changes import fill_spans
 from nearcast.kernels.checks import PLAIN, CheckArrays
+from nearcast.kernels.id_lookup import fill_spans
 from nearcast.kernels.layouts import ClauseArrays
 from nearcast.kernels.shapes import NO_SHAPE
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from nearcast.columns.arrow import used_again
 from nearcast.columns.growing import GrowingArray
 from nearcast.columns.identifiers import Identifiers
-from nearcast.kernels.changes import look_up_ids
+from nearcast.kernels.id_lookup import look_up_ids
 from nearcast.kernels.ranked_layouts import (
     BASE,
     MESSAGE_LENGTH,

@@ -32,11 +32,12 @@ from nearcast.engines.locks import ReadWriteLock
 from nearcast.engines.merging import BackgroundMerge
 from nearcast.engines.reading_messages import EncodedMessages, read_message_objects, read_message_table
 from nearcast.engines.reading_subscriptions import ReadSubscriptions, read_subscription_objects, read_subscription_table
+from nearcast.engines.registry import create
 from nearcast.engines.splitting import run_beside, split_rows, usable_threads
 from nearcast.engines.verify import Verifier
 from nearcast.errors import NearcastError
 from nearcast.indexes.base import IndexCells
-from nearcast.indexes.registry import create_index
+from nearcast.indexes.boolean_indexes import BOOLEAN_INDEXES
 from nearcast.model.analysis import DEFAULT_ANALYSIS, Analysis
 from nearcast.model.delivery import Delivery, Explanation, MatchReport, joined_reports
 from nearcast.model.ids import Id, checked_id
@@ -78,7 +79,7 @@ class Matcher:
     ) -> None:
         self._space = space_of(space)
         self._analysis = analysis or DEFAULT_ANALYSIS
-        self._index = create_index(index, parameters)
+        self._index = create(BOOLEAN_INDEXES, index, parameters)
         self._keywords = KeywordKind(self._analysis)
         self._ids = Identifiers()
         self._clauses = ClauseStore()

@@ -10,7 +10,7 @@ from nearcast.columns.arrow import number_column, number_room, numbers
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.identifiers import Identifiers
 from nearcast.columns.schemas import delivery_table
-from nearcast.indexes.base import Runs
+from nearcast.engines.groups import Runs
 from nearcast.kernels.deliveries import fill_ids, fill_message_ids, fill_owners
 
 

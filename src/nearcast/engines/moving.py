@@ -32,10 +32,11 @@ from nearcast.engines.moving_regions import ReadMoves, read_move_table, read_mov
 from nearcast.engines.moving_state import MovingState
 from nearcast.engines.reading_messages import read_message_objects
 from nearcast.engines.reading_subscriptions import ReadSubscriptions, read_subscription_objects, read_subscription_table
+from nearcast.engines.registry import create
 from nearcast.engines.silent import Positions, SilentSubscribers, together
 from nearcast.engines.verify import Verifier
 from nearcast.errors import NearcastError
-from nearcast.indexes.registry import MOVING_SAFE_AUTO, create_moving_index
+from nearcast.indexes.moving_indexes import MOVING_INDEXES, MOVING_SAFE_AUTO
 from nearcast.model.analysis import DEFAULT_ANALYSIS, Analysis
 from nearcast.model.delivery import Change, Explanation, MatchReport, Traffic
 from nearcast.model.ids import Id, checked_id
@@ -79,7 +80,7 @@ class MovingMatcher:
         **parameters: Any,
     ) -> None:
         own_space, own_analysis = space_of(space), analysis or DEFAULT_ANALYSIS
-        made = create_moving_index(MOVING_SAFE_AUTO if safe_region and index == "auto" else index, parameters)
+        made = create(MOVING_INDEXES, MOVING_SAFE_AUTO if safe_region and index == "auto" else index, parameters)
         self._state = MovingState(own_space, own_analysis, made, KeywordKind(own_analysis), Verifier(own_space))
         self._silent = SilentSubscribers(positions, safe_region) if safe_region else None
         self._lock = ReadWriteLock()

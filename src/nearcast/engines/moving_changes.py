@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from nearcast.columns.arrow import number_column, number_room
 from nearcast.columns.identifiers import Identifiers
 from nearcast.columns.live_messages import LiveMessages
-from nearcast.indexes.moving_base import Groups
-from nearcast.kernels.changes import fill_group_ids, look_up_ids
+from nearcast.engines.groups import Groups
 from nearcast.kernels.deliveries import fill_ids, fill_message_ids, fill_owners
+from nearcast.kernels.id_lookup import fill_group_ids, look_up_ids
 from nearcast.model.delivery import Change
 
 _SHIFT = np.int64(32)

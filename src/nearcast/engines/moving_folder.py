@@ -15,8 +15,9 @@ from nearcast.columns.live_messages import LiveMessages
 from nearcast.columns.shapes import ShapeStore
 from nearcast.engines.keyword_kind import KeywordKind
 from nearcast.engines.moving_state import MovingState
+from nearcast.engines.registry import create
 from nearcast.engines.verify import Verifier
-from nearcast.indexes.registry import create_moving_index
+from nearcast.indexes.moving_indexes import MOVING_INDEXES
 from nearcast.model.analysis import Analysis
 from nearcast.model.spaces import space_of
 
@@ -54,7 +55,7 @@ def open_state(folder: str | Path) -> MovingState:
         return {key[len(name) + 1 :]: array for key, array in arrays.items() if key.startswith(f"{name}.")}
 
     space, analysis = space_of(facts["space"]), Analysis.from_dict(facts["analysis"])
-    index = create_moving_index(facts["index"]["name"], facts["index"]["parameters"])
+    index = create(MOVING_INDEXES, facts["index"]["name"], facts["index"]["parameters"])
     index.restore(part("index"))
     now = -math.inf if facts["now"] is None else facts["now"]
     return MovingState(

@@ -16,8 +16,8 @@ from nearcast.columns.shapes import ShapeStore
 from nearcast.engines.filing import WORLD, cover_region
 from nearcast.engines.rejections import Rejections, reject_bad_boxes
 from nearcast.errors import NearcastError, SchemaError
-from nearcast.kernels.changes import last_of_each
 from nearcast.kernels.checks import PLAIN
+from nearcast.kernels.id_lookup import last_of_each
 from nearcast.kernels.shapes import NO_SHAPE
 from nearcast.model.ids import Id, checked_id
 from nearcast.model.regions import Box, Circle, Region, region

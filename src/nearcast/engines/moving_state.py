@@ -14,11 +14,11 @@ from nearcast.columns.messages import MessageBatch
 from nearcast.columns.shapes import ShapeStore
 from nearcast.engines.border import Border
 from nearcast.engines.compacting import Filed, compacted, wants_compacting
+from nearcast.engines.groups import Found, Matches, MessageGroups
 from nearcast.engines.keyword_kind import KeywordKind
 from nearcast.engines.moving_changes import NO_PAIRS, Changes, Grouped, Pairs
 from nearcast.engines.verify import Verifier
-from nearcast.indexes.base import Matches
-from nearcast.indexes.moving_base import Boxes, Found, MessageGroups, MovingIndex, nowhere
+from nearcast.indexes.moving_base import Boxes, MovingIndex, nowhere
 from nearcast.model.analysis import Analysis
 from nearcast.model.delivery import MatchReport
 from nearcast.model.spaces import Space

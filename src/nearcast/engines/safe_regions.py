@@ -8,7 +8,7 @@ that of the place it reported.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,9 @@ from nearcast.columns.clauses import ClauseBatch, ClauseStore, take_lists
 from nearcast.columns.identifiers import Identifiers
 from nearcast.columns.messages import MessageBatch
 from nearcast.engines.filing import WORLD
+from nearcast.engines.groups import Matches
 from nearcast.engines.moving_state import MovingState
-from nearcast.indexes.adaptive_tree.index import AdaptiveTree
-from nearcast.indexes.adaptive_tree.parameters import AdaptiveTreeParameters
+from nearcast.engines.registry import create, names_of
 from nearcast.indexes.moving_base import Boxes
 from nearcast.kernels.checks import PLAIN
 from nearcast.kernels.safe_regions import BOX, CIRCLE, NOT_SAFE, find_concerned, shrink_radii
@@ -32,6 +32,25 @@ _METRES = 0.25
 # Promises that are no more are cleared away when they outnumber the rest, but not before there are this many.
 _LEAST_DEAD = 1024
 _LARGEST = float(np.finfo(np.float64).max)
+# Loaded by name: it is an index of papers.
+_INDEX = "adaptive_tree"
+
+
+class _Index(Protocol):
+    """What is asked of the boolean index that finds whom a message concerns."""
+
+    def build(self, clauses: ClauseStore) -> None: ...
+
+    def insert(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> None: ...
+
+    def delete(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> None: ...
+
+    def match(self, clauses: ClauseStore, messages: MessageBatch) -> Matches: ...
+
+
+def _empty_index() -> _Index:
+    index: _Index = create(names_of("boolean"), _INDEX, {})
+    return index
 
 
 class Places(NamedTuple):
@@ -56,7 +75,7 @@ class SafeRegions:
         self._places = Places(np.zeros(0, np.uint8), *(np.zeros(0) for _ in range(4)))
         self._bounds: NDArray[np.float64] = np.zeros((4, 0))
         self._clauses = ClauseStore()
-        self._index = AdaptiveTree(AdaptiveTreeParameters())
+        self._index = _empty_index()
         self._ids: Identifiers | None = None
 
     # --- promises ----------------------------------------------------------------------------------------------------
@@ -173,7 +192,7 @@ class SafeRegions:
             self._make_room(state.ids.n)
             self._note(numbers, places)
             self._radius[numbers], self._bounds[:, numbers] = radius, bounds
-            self._clauses, self._index = ClauseStore(), AdaptiveTree(AdaptiveTreeParameters())
+            self._clauses, self._index = ClauseStore(), _empty_index()
             self._file(state, numbers)
         self._ids = state.ids
 

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.columns.shapes import ShapeStore
-from nearcast.indexes.base import Matches, Stamps
+from nearcast.engines.groups import Matches
+from nearcast.engines.kernel_calls import Stamps
 from nearcast.kernels.checks import judge_pairs, keep_deliveries
 from nearcast.kernels.shapes import NO, UNSURE, YES
 from nearcast.model.regions import Box

@@ -1,6 +1,6 @@
 """The structures that find the clauses a message matches, one folder each, behind one interface.
 
-`base.py` says what an index does, `registry.py` lists them by name. A folder holds `layout.py` (the arrays), `build.py`
+`base.py` says what an index does, `boolean_indexes.py` lists them by name. A folder holds `layout.py` (the arrays), `build.py`
 (how they are filled), `match.py` (the walk of a message) and `index.py` (the class that owns the arrays). `scan` is the
 plainest member and the second oracle: always right, never fast.
 
@@ -15,13 +15,13 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from nearcast.indexes.registry import IndexInfo
+    from nearcast.engines.registry import IndexInfo
 
 
 class _CallableModule(ModuleType):
     def __call__(self, kind: str = "boolean") -> dict[str, IndexInfo]:
         """The registered indexes of one kind of subscription."""
-        from nearcast.indexes.registry import indexes
+        from nearcast.engines.registry import indexes
 
         return indexes(kind)
 

@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
-from nearcast.indexes.base import BooleanIndex, Matches, Parameters
+from nearcast.engines.groups import Matches
+from nearcast.engines.parameters import Parameters
+from nearcast.indexes.base import BooleanIndex
 from nearcast.indexes.keyword_first.index import KeywordFirst
 
 # Paper: silent. Compendium: rebuild when the buffer exceeds 5 % of the clauses; small worlds need not rebuild at each step.

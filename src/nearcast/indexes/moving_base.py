@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.live_messages import LiveMessages
 from nearcast.columns.messages import MessageBatch
+from nearcast.engines.groups import Differences, Found, Groups, Matches, MessageGroups, MoveGroups
+from nearcast.engines.parameters import Parameters
 from nearcast.errors import IndexParameterError
-from nearcast.indexes.base import Matches, Parameters
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.kernels.live_messages import PairOutput
 
@@ -32,55 +33,6 @@ class Boxes(NamedTuple):
     y0: NDArray[np.float64]
     x1: NDArray[np.float64]
     y1: NDArray[np.float64]
-
-
-class Found(NamedTuple):
-    """Pairs of a clause and the slot of a living message, and the work it took."""
-
-    clause: NDArray[np.int32]
-    message: NDArray[np.int32]
-    nodes_visited: int
-    candidates: int
-
-
-class Differences(NamedTuple):
-    """What a move of clauses changes: pairs that were and are not (left), pairs that were not and are (entered)."""
-
-    left: Found
-    entered: Found
-
-
-class Groups(NamedTuple):
-    """Pairs kept group by group: `of[i]` with each of `member[begin[i]:end[i]]`.
-
-    `member` may be memory that the next call in the same thread writes to again.
-    """
-
-    of: NDArray[np.int32]
-    member: NDArray[np.int32]
-    begin: NDArray[np.int64]
-    end: NDArray[np.int64]
-
-    @property
-    def n_pairs(self) -> int:
-        return int((self.end - self.begin).sum())
-
-
-class MessageGroups(NamedTuple):
-    """The clauses of each message, by its slot, and the work it took."""
-
-    groups: Groups
-    nodes_visited: int
-    candidates: int
-
-
-class MoveGroups(NamedTuple):
-    """The messages that leave and that enter each clause, and the work it took."""
-
-    left: Groups
-    entered: Groups
-    nodes_visited: int
-    candidates: int
 
 
 class MovingIndex(ABC):

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.columns.subscribers import Subscribers
-from nearcast.indexes.base import Parameters
+from nearcast.engines.parameters import Parameters
 from nearcast.kernels.ranked_layouts import FoundArrays, SubscriberArrays, WindowArrays
 
 

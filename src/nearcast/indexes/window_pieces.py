@@ -26,10 +26,8 @@ from nearcast.indexes.ranked_base import Ground
 from nearcast.indexes.window_base import EVERYTHING, Best, WindowIndex
 from nearcast.kernels.near_bounds import Frame, frame_of
 from nearcast.kernels.ranked_layouts import WindowArrays
-from nearcast.kernels.window_search import NO_POSTING, SearchArrays, SearchLimits, TailArrays, link_postings
+from nearcast.kernels.window_search import END, FIRST, NO_POSTING, STARTS, SearchArrays, SearchLimits, TailArrays, link_postings
 
-# Columns of the table of pieces: sequence numbers, then where the piece starts in each group of columns, then its own figures.
-FIRST, END, STARTS = 0, 1, 2
 # A tail of so many messages becomes a piece; in a large window, this share of it, but at most so many times as many.
 TAIL = 4096
 _TAIL_SHARE, _LONGEST_TAIL = 64, 4

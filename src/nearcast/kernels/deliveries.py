@@ -22,6 +22,17 @@ def flatten_runs(clause, begin, end, out_message, out_clause):
 
 
 @kernel
+def flatten_groups(of, member, begin, end, out_of, out_member):
+    """Pairs of `of[i]` with each of `member[begin[i]:end[i]]`, one after the other."""
+    n_out = 0
+    for i in range(of.size):
+        for at in range(begin[i], end[i]):
+            out_of[n_out] = of[i]
+            out_member[n_out] = member[at]
+            n_out += 1
+
+
+@kernel
 def fill_message_ids(begin, end, row, message_id, out):
     """The id of the message of each pair."""
     n_out = 0

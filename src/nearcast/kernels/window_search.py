@@ -20,6 +20,8 @@ ROUNDING = 1e-9
 _SUBTRACTED = 1e-12
 # Positions of the counters: parts of the index and entries looked at, messages scored.
 N_PARTS, N_ENTRIES, N_SCORED = 0, 1, 2
+# Columns of the table of pieces: sequence numbers, then where the piece starts in each group of columns, then its own figures.
+FIRST, END, STARTS = 0, 1, 2
 
 
 class SearchLimits(NamedTuple):

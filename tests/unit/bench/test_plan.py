@@ -12,8 +12,10 @@ from nearcast.bench.peers import PEERS
 from nearcast.bench.plan import SIZES, Plan, list_plans, parse_plan, read_plan
 from nearcast.bench.plan_kinds import DEFAULT_METRICS, SUBJECTS
 from nearcast.bench.ranked_kind import method_of
+from nearcast.engines.registry import create
 from nearcast.errors import PlanError
-from nearcast.indexes.registry import create_index, create_moving_index
+from nearcast.indexes.boolean_indexes import BOOLEAN_INDEXES
+from nearcast.indexes.moving_indexes import MOVING_INDEXES
 from nearcast.workloads import open_workload
 
 METHODS = {
@@ -174,9 +176,9 @@ def test_every_shipped_plan_names_indexes_and_workloads_that_exist(name: str, mo
             open_workload(point.workload, **point.workload_parameters)
             for series in point.series:
                 if plan.kind in ("match", "service"):
-                    create_index(series.subject, series.parameters)
+                    create(BOOLEAN_INDEXES, series.subject, series.parameters)
                 elif plan.kind == "moving":
-                    create_moving_index(series.subject, series.parameters)
+                    create(MOVING_INDEXES, series.subject, series.parameters)
                 elif plan.kind == "ranked":
                     method_of(series)
                 else:

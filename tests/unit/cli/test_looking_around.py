@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 from nearcast import machine
 from nearcast.cli.main import app
 from nearcast.cli.parameters import read_place, read_settings
+from nearcast.engines import registry
 from nearcast.errors import EnvironmentProblem, NearcastError
-from nearcast.indexes import registry
 from nearcast.pipeline import java
 
 

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseBatch, ClauseStore
 from nearcast.columns.messages import MessageBatch
-from nearcast.indexes.base import Matches, Parameters, Stamps, collect
+from nearcast.engines.groups import Matches
+from nearcast.engines.kernel_calls import Stamps, collect
+from nearcast.engines.parameters import Parameters
+from nearcast.engines.registry import KINDS, indexes
 from nearcast.indexes.buffered import BufferedIndex
-from nearcast.indexes.registry import KINDS, indexes
 from nearcast.indexes.scan.index import Scan
 from nearcast.kernels.layouts import CANDIDATES, MessageArrays, Output
 

@@ -8,8 +8,9 @@ import pytest
 
 import nearcast as nc
 from nearcast.columns.live_messages import LiveMessages
+from nearcast.engines.registry import create
 from nearcast.errors import IndexParameterError
-from nearcast.indexes.registry import create_moving_index
+from nearcast.indexes.moving_indexes import MOVING_INDEXES
 
 
 @pytest.mark.parametrize(
@@ -56,6 +57,6 @@ def test_the_tree_keeps_a_message_at_no_more_nodes_than_allowed() -> None:
 
 
 def test_an_index_that_forgets_all_at_once_sweeps_nothing() -> None:
-    index = create_moving_index("moving_scan", {})
+    index = create(MOVING_INDEXES, "moving_scan", {})
     assert not index.is_sweeping
     assert not index.sweep(LiveMessages(), 1)

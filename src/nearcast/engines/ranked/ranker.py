@@ -46,10 +46,11 @@ from nearcast.engines.ranked.saving import (
 from nearcast.engines.ranked.sharded import ranking_in_shards
 from nearcast.engines.ranked.telling import change_objects, change_table
 from nearcast.engines.ranked.word_weights import WordWeights
+from nearcast.engines.registry import create, index_class
 from nearcast.engines.splitting import checked_threads
 from nearcast.errors import NearcastError
 from nearcast.indexes.ranked_base import Ground, RankedIndex
-from nearcast.indexes.registry import create_ranked_index, create_window_index
+from nearcast.indexes.ranked_indexes import RANKED_INDEXES, WINDOW_INDEXES
 from nearcast.model.analysis import DEFAULT_ANALYSIS, Analysis
 from nearcast.model.delivery import Explanation, MatchReport, RankChange
 from nearcast.model.ids import Id, checked_id
@@ -129,7 +130,7 @@ class Ranker:
                 window,
                 self._make_index(index, parameters),
                 (buffer, buffer_parameters or {}),
-                create_window_index(window_index, ground),
+                index_class(WINDOW_INDEXES, window_index)(ground),
                 is_net=changes == "net",
             ),
         )
@@ -137,7 +138,7 @@ class Ranker:
         self.report = MatchReport()
 
     def _make_index(self, name: str, parameters: Mapping[str, Any]) -> RankedIndex:
-        return create_ranked_index(name, parameters)
+        return create(RANKED_INDEXES, name, parameters)
 
     @property
     def now(self) -> float | None:

@@ -13,9 +13,10 @@ from typing import Any
 from nearcast.engines.ranked.buffer_kind import BufferKind, Floor
 from nearcast.engines.ranked.floor_ranking import FloorRanking
 from nearcast.engines.ranked.ranking import Ranking
+from nearcast.engines.registry import create
 from nearcast.errors import IndexParameterError
 from nearcast.indexes.ranked_base import AheadIndex, RankedIndex
-from nearcast.indexes.registry import create_ranked_index
+from nearcast.indexes.ranked_indexes import RANKED_INDEXES
 from nearcast.indexes.window_base import WindowIndex
 from nearcast.model.window import CountWindow, TimeWindow
 
@@ -69,7 +70,7 @@ def buffer_kind(name: str, parameters: dict[str, Any]) -> BufferKind:
 
 def buffers_for(index: str) -> list[str]:
     """The names of the buffers that go with an index, the best one first."""
-    best = _automatic(create_ranked_index(index, {}))
+    best = _automatic(create(RANKED_INDEXES, index, {}))
     return [best] if best == Floor.name else [best, *(name for name in BUFFER_KINDS if name not in (best, Floor.name))]
 
 

@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
+from nearcast.engines.groups import Matches
+from nearcast.engines.kernel_calls import Stamps, collect
+from nearcast.engines.parameters import Parameters
 from nearcast.indexes.adaptive_tree import build, expect, maintain
 from nearcast.indexes.adaptive_tree.explain import tell_way
 from nearcast.indexes.adaptive_tree.grow import empty_tree, empty_work, larger, trimmed, with_room
@@ -49,9 +52,9 @@ from nearcast.indexes.adaptive_tree.layout import (
 from nearcast.indexes.adaptive_tree.match import match_messages
 from nearcast.indexes.adaptive_tree.parameters import AdaptiveTreeParameters
 from nearcast.indexes.adaptive_tree.rebuild.build import collect_clauses, gather
-from nearcast.indexes.base import BooleanIndex, Matches, Parameters, Stamps, collect
-from nearcast.indexes.keyword_first.build import count_clauses
+from nearcast.indexes.base import BooleanIndex
 from nearcast.kernels.density import DensityArrays
+from nearcast.kernels.keyword_counts import count_clauses
 from nearcast.kernels.layouts import ClauseArrays
 
 

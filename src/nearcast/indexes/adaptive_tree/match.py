@@ -226,7 +226,7 @@ def scan_for_box(queue, n_queued, cell, entries, words, stamp, mark, lacking, pl
 
 @kernel
 def match_messages(tree, clauses, messages, is_refining, scratch, mark, first, n_out, output):
-    """Append every matching pair; see `base.collect` for `first`, `n_out` and the result."""
+    """Append every matching pair; see `kernel_calls.collect` for `first`, `n_out` and the result."""
     tree, clauses, messages, scratch, output = lent(tree), lent(clauses), lent(messages), lent(scratch), lent(output)
     node, block, bound, signature, box = tree.node, tree.block, tree.bound, tree.signature, tree.box
     rank_of = tree.rank

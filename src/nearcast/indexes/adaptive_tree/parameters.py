@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from nearcast.engines.parameters import Parameters
 from nearcast.errors import IndexParameterError
 from nearcast.indexes.adaptive_tree.layout import NEVER, ROWS, Options
-from nearcast.indexes.base import Parameters
 
 _CHOICES = {
     "partition": ("heuristic", "optimal"),

@@ -12,8 +12,11 @@ from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
+from nearcast.engines.groups import Matches
+from nearcast.engines.kernel_calls import Stamps, collect
+from nearcast.engines.parameters import Parameters
 from nearcast.errors import IndexParameterError
-from nearcast.indexes.base import BooleanIndex, Matches, Parameters, Stamps, collect
+from nearcast.indexes.base import BooleanIndex
 from nearcast.indexes.cells import build, maintain
 from nearcast.indexes.cells.assemble import empty_lists, fill_lists, widened, with_room
 from nearcast.indexes.cells.layout import (
@@ -28,9 +31,9 @@ from nearcast.indexes.cells.layout import (
     PlaceArrays,
 )
 from nearcast.indexes.cells.places import no_places, places_of_clauses, places_of_history
-from nearcast.indexes.keyword_first.build import count_clauses
 from nearcast.indexes.keyword_first.build import fill_lists as fill_owners
 from nearcast.kernels.compile import Kernel
+from nearcast.kernels.keyword_counts import count_clauses
 from nearcast.kernels.pool import PoolArrays
 from nearcast.kernels.quadtree import DEEPEST, column_of, column_of_code, cover_room, depth_of_code, row_of_code
 

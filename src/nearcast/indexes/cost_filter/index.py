@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore, take_lists
 from nearcast.columns.messages import MessageBatch
-from nearcast.indexes.base import Matches, Parameters, Stamps, collect
+from nearcast.engines.groups import Matches
+from nearcast.engines.kernel_calls import Stamps, collect
+from nearcast.engines.parameters import Parameters, check_choice, check_range
 from nearcast.indexes.buffered import BufferedIndex
 from nearcast.indexes.cost_filter import calibrate
 from nearcast.indexes.cost_filter.costs import (
@@ -25,7 +27,6 @@ from nearcast.indexes.cost_filter.costs import (
 )
 from nearcast.indexes.cost_filter.layout import FRAME_FIELDS, WINDOW_FIELDS, CostArrays, HybridScratch
 from nearcast.indexes.cost_filter.match import count_items, match_messages
-from nearcast.indexes.option_checks import check_choice, check_range
 from nearcast.indexes.pivot_quadtree.assemble import build_quadtree
 from nearcast.indexes.pivot_quadtree.explain import explain_quadtree
 from nearcast.indexes.pivot_quadtree.growing import Growth

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from nearcast.columns.subscribers import Subscribers
 from nearcast.columns.tables import NumberTable
+from nearcast.engines.parameters import Parameters
 from nearcast.engines.ranked.tick_index import Scene, TickIndex
 from nearcast.errors import IndexParameterError
-from nearcast.indexes.base import Parameters
 from nearcast.indexes.covering_quadtree.cells import write_keys, write_nearness
 from nearcast.indexes.covering_quadtree.layout import FILED, FRAMED, POSTINGS, QUARTERS, Cover, PostingArrays
 from nearcast.indexes.covering_quadtree.match import run_ticks

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearcast.indexes.frequency_grid.keys import home_slot, list_key
+from nearcast.indexes.frequency_grid.keys import list_key
 from nearcast.indexes.frequency_grid.late import HAS_WIDE, LATE_LEVEL_MASK, WIDE_CELL
 from nearcast.indexes.frequency_grid.layout import (
     BLOCK_HEADER,
@@ -26,6 +26,7 @@ from nearcast.indexes.frequency_grid.layout import (
 from nearcast.indexes.frequency_grid.probe import NOT_FOUND, find_from, has_clause_keywords
 from nearcast.kernels.boxes import meets
 from nearcast.kernels.compile import inline_kernel, kernel
+from nearcast.kernels.hashing import home_slot
 from nearcast.kernels.quadtree import column_of
 
 NO_ROOM = -1

@@ -15,7 +15,6 @@ from nearcast.indexes.frequency_grid.layout import (
     HEAD_FIELDS,
     LATE_FIELDS,
     LINE,
-    LINE_SLOTS,
     MAX_LEVEL,
     N_BLOCKS,
     N_BUILT,
@@ -31,6 +30,7 @@ from nearcast.indexes.frequency_grid.layout import (
     LateArrays,
 )
 from nearcast.kernels import csr
+from nearcast.kernels.hashing import LINE_SLOTS
 from nearcast.kernels.layouts import ClauseArrays
 
 _SLOTS_PER_LIST = 2

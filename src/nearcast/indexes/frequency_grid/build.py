@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearcast.indexes.frequency_grid.keys import filter_bit, fold_of, home_slot, list_key, narrow, owner_of
+from nearcast.indexes.frequency_grid.keys import fold_of, list_key, narrow, owner_of
 from nearcast.indexes.frequency_grid.layout import (
     COVERING,
     FOLD_LEVEL,
@@ -26,6 +26,8 @@ from nearcast.indexes.frequency_grid.layout import (
 )
 from nearcast.indexes.frequency_grid.levels import first_column, first_row, last_column, last_row, n_cells_at
 from nearcast.kernels.compile import inline_kernel, kernel
+from nearcast.kernels.hashing import home_slot
+from nearcast.kernels.keyword_filters import filter_bit
 
 _DIGIT = 11
 _FEW = 48

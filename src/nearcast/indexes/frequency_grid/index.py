@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
+from nearcast.engines import kernel_calls
+from nearcast.engines.groups import Matches, Runs
+from nearcast.engines.parameters import Parameters
 from nearcast.errors import IndexParameterError
-from nearcast.indexes import base
-from nearcast.indexes.base import BooleanIndex, IndexCells, Matches, Parameters, Runs
+from nearcast.indexes.base import BooleanIndex, IndexCells
 from nearcast.indexes.frequency_grid import late as late_clauses
 from nearcast.indexes.frequency_grid.assemble import (
     CopyBudget,
@@ -86,7 +88,7 @@ class _Rooms(threading.local):
     pending: NDArray[np.int64]
 
     def __init__(self) -> None:
-        self.grow(base._FIRST_ROOM + SLACK, 0)
+        self.grow(kernel_calls.FIRST_ROOM + SLACK, 0)
 
     def grow(self, room: int, n_used: int) -> None:
         """More room, with the first `n_used` matches kept."""

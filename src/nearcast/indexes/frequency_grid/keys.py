@@ -1,16 +1,14 @@
-"""How clauses, cells and messages are named: owners, keys of lists, bits of filters, rounded coordinates."""
+"""How clauses, cells and messages are named: owners, keys of lists, bits of sieves, rounded coordinates."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from nearcast.indexes.frequency_grid.layout import CATCH_ALL, CELL_BITS, FOLD_LEVEL, LINE_SLOTS
+from nearcast.indexes.frequency_grid.layout import CATCH_ALL, CELL_BITS, FOLD_LEVEL
 from nearcast.kernels.compile import inline_kernel
-from nearcast.kernels.simd import multiply, shift_right
+from nearcast.kernels.hashing import mixed_key
+from nearcast.kernels.simd import shift_right
 
-_GOLDEN = -7046029254386353131  # 2^64 / golden ratio, as signed
-_MIX = 0x2545F4914F6CDD1D
-_KNUTH = 2654435761
 _LOW_HALF = (1 << 31) - 1
 _LARGEST_SINGLE = 3.4028234663852886e38
 
@@ -28,29 +26,9 @@ def list_key(owner, cell):
 
 
 @inline_kernel
-def mixed_key(key):
-    """A key as 64 bits without a pattern."""
-    mixed = multiply(key, np.int64(_GOLDEN))
-    return multiply(mixed ^ shift_right(mixed, np.int64(29)), np.int64(_MIX))
-
-
-@inline_kernel
-def home_slot(key, n_slots):
-    """Where a key is looked for first: the first slot of a cache line, for the others of the line come with it."""
-    # The upper half of the hash as a fraction of all lines: their number need not be a power of two.
-    return ((shift_right(mixed_key(key), np.int64(33)) * (n_slots // LINE_SLOTS)) >> 31) * LINE_SLOTS
-
-
-@inline_kernel
 def sieve_bit(key, n_bits):
     """The bit of a sieve that stands for a key."""
     return ((shift_right(mixed_key(key), np.int64(2)) & _LOW_HALF) * n_bits) >> 31
-
-
-@inline_kernel
-def filter_bit(keyword):
-    """Which of the 512 bits of a message's filter stands for a keyword."""
-    return ((np.int64(keyword) * _KNUTH) & 0xFFFFFFFF) >> 23
 
 
 @inline_kernel

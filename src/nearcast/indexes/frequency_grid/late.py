@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearcast.indexes.frequency_grid.keys import filter_bit, home_slot, list_key, narrow, owner_of, sieve_bit
+from nearcast.indexes.frequency_grid.keys import list_key, narrow, owner_of, sieve_bit
 from nearcast.indexes.frequency_grid.layout import (
     BLOCK_HEADER,
     BLOCK_ROOM,
@@ -21,6 +21,8 @@ from nearcast.indexes.frequency_grid.layout import (
 )
 from nearcast.indexes.frequency_grid.levels import cells_of, first_column, first_row, last_column, last_row
 from nearcast.kernels.compile import inline_kernel, kernel
+from nearcast.kernels.hashing import home_slot
+from nearcast.kernels.keyword_filters import filter_bit
 from nearcast.kernels.simd import prefetch
 
 # A clause over more late cells than this stands in a chain of its owner's that has no cell.

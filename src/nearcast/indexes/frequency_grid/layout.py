@@ -34,9 +34,8 @@ COVERING, SINGLE, MULTIPLE = 0, 1, 2
 # Keywords in a record: none here, and more than fit.
 NO_KEYWORD, MORE_KEYWORDS = -1, -2
 
-# A cache line holds this many int32, and this many slots of a table.
+# A cache line holds this many int32.
 LINE = 16
-LINE_SLOTS = 4
 # Vector loads may read, and vector stores write, this far past the end of what they need.
 SLACK = 32
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from nearcast.indexes.frequency_grid.areas import match_area
-from nearcast.indexes.frequency_grid.keys import filter_bit, fold_of, home_slot, list_key
+from nearcast.indexes.frequency_grid.keys import fold_of, list_key
 from nearcast.indexes.frequency_grid.late import HAS_WIDE, LATE_LEVEL_MASK, WIDE_CELL, may_hold
 from nearcast.indexes.frequency_grid.layout import (
     BLOCK_SIZE,
@@ -25,35 +25,13 @@ from nearcast.indexes.frequency_grid.layout import (
 )
 from nearcast.indexes.frequency_grid.scanning import check_pending, scan_late, scan_points
 from nearcast.kernels.compile import kernel, lent
+from nearcast.kernels.hashing import home_slot
+from nearcast.kernels.keyword_filters import ask_for_doors, fill_filters
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.kernels.quadtree import column_of
 from nearcast.kernels.simd import LANES, prefetch
 
 GROUP = 16
-
-
-@kernel
-def ask_for_doors(door, message_start, keyword, first, last):
-    """Ask for the doors of the keywords of some messages."""
-    n_owners = door.size // 2
-    for at in range(message_start[first], message_start[last]):
-        owner = 1 + np.int64(keyword[at])
-        if owner < n_owners:
-            prefetch(door, 2 * owner)
-
-
-@kernel
-def fill_filters(message_start, keyword, first, last, filters):
-    """The keywords of each message as sixteen int32 of bits; bit 0 is always there, for clauses that name no other keyword."""
-    filters[:] = 0
-    for message in range(first, last):
-        base = LANES * (message - first)
-        filters[base] = 1
-        for at in range(message_start[message], message_start[message + 1]):
-            bit = filter_bit(keyword[at])
-            low = bit & 31
-            # The highest bit of an int32 is its sign.
-            filters[base + (bit >> 5)] |= np.int32((1 << low) - ((1 << (low + 1)) & (1 << 32)))
 
 
 @kernel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearcast.indexes.frequency_grid.keys import home_slot, list_key, owner_of
+from nearcast.indexes.frequency_grid.keys import list_key, owner_of
 from nearcast.indexes.frequency_grid.layout import (
     HEADER,
     LEVEL_BITS,
@@ -18,6 +18,7 @@ from nearcast.indexes.frequency_grid.layout import (
 from nearcast.indexes.frequency_grid.levels import cells_of, first_column, first_row, last_column, last_row, n_cells_at
 from nearcast.indexes.frequency_grid.probe import NOT_FOUND, find_from
 from nearcast.kernels.compile import inline_kernel, kernel
+from nearcast.kernels.hashing import home_slot
 
 
 @inline_kernel

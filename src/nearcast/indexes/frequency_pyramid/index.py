@@ -11,7 +11,10 @@ from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
-from nearcast.indexes.base import BooleanIndex, Matches, Parameters, Stamps, collect
+from nearcast.engines.groups import Matches
+from nearcast.engines.kernel_calls import Stamps, collect
+from nearcast.engines.parameters import Parameters, check_range
+from nearcast.indexes.base import BooleanIndex
 from nearcast.indexes.cells.places import frame_of_clauses
 from nearcast.indexes.frequency_pyramid.cleaning.maintain import sweep
 from nearcast.indexes.frequency_pyramid.explain import tell_way
@@ -32,7 +35,6 @@ from nearcast.indexes.frequency_pyramid.layout import (
     PyramidArrays,
 )
 from nearcast.indexes.frequency_pyramid.match import match_messages
-from nearcast.indexes.option_checks import check_range
 from nearcast.kernels.quadtree import DEEPEST
 
 # Built anew when this many clauses have come one by one, and as many as were built: then the grids fit their region again.

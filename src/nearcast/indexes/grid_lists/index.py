@@ -10,15 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore
+from nearcast.columns.frames import frame_of
 from nearcast.columns.live_messages import LiveMessages
 from nearcast.columns.messages import MessageBatch
+from nearcast.engines.groups import Found, Matches
+from nearcast.engines.kernel_calls import Stamps, collect
+from nearcast.engines.parameters import Parameters
 from nearcast.errors import IndexParameterError
-from nearcast.indexes.base import Matches, Parameters, Stamps, collect
 from nearcast.indexes.grid_lists.match import match_messages
 from nearcast.indexes.grid_lists.messages import MessageGrid
-from nearcast.indexes.grid_lists.side import GridSide, Postings, Shape, frame_of
-from nearcast.indexes.keyword_first.build import count_clauses, fill_lists
-from nearcast.indexes.moving_base import Boxes, Found, MovingIndex
+from nearcast.indexes.grid_lists.side import GridSide, Postings, Shape
+from nearcast.indexes.keyword_first.build import fill_lists
+from nearcast.indexes.moving_base import Boxes, MovingIndex
+from nearcast.kernels.keyword_counts import count_clauses
 
 _LARGEST_SIDE = 1024
 _MESSAGE = "message_"

@@ -26,7 +26,7 @@ def is_told_here(frame, side, x, y, column, row):
 
 @kernel
 def match_messages(grid, clauses, messages, stamp, mark, first, n_out, output):
-    """Append every matching pair; see `base.collect` for `first`, `n_out` and the result."""
+    """Append every matching pair; see `kernel_calls.collect` for `first`, `n_out` and the result."""
     slot, start, size, item, frame, shape = grid.slot, grid.start, grid.size, grid.item, grid.frame, grid.shape
     keyword_start, keyword = clauses.keyword_start, clauses.keyword
     cx0, cy0, cx1, cy1 = clauses.x0, clauses.y0, clauses.x1, clauses.y1

@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore
+from nearcast.columns.frames import frame_of
 from nearcast.columns.live_messages import LiveMessages
+from nearcast.engines.groups import Found
 from nearcast.indexes.grid_lists.match import look_for_messages
-from nearcast.indexes.grid_lists.side import GridSide, Postings, Shape, frame_of, postings_of_messages
-from nearcast.indexes.moving_base import Boxes, Found, collect_pairs
+from nearcast.indexes.grid_lists.side import GridSide, Postings, Shape, postings_of_messages
+from nearcast.indexes.moving_base import Boxes, collect_pairs
 
 
 class MessageGrid:

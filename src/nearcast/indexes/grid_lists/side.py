@@ -28,7 +28,6 @@ from nearcast.indexes.grid_lists.layout import (
 from nearcast.indexes.moving_base import Boxes
 from nearcast.kernels.chunks import N_CLASSES, NO_CHUNK
 
-_LARGEST = float(np.finfo(np.float64).max)
 _FEWEST_SLOTS = 64
 # Built again when so many more are filed: which owners are grids is decided then. Small worlds need not.
 _GROWTH = 2
@@ -106,20 +105,6 @@ class GridSide:
     @property
     def n_bytes(self) -> int:
         return sum(array.nbytes for array in self.lists)
-
-
-def frame_of(
-    x0: NDArray[np.float64], y0: NDArray[np.float64], x1: NDArray[np.float64], y1: NDArray[np.float64], side: int
-) -> Any:
-    """The frame of a grid around boxes, without those that reach to the end of the plane."""
-    is_bounded = np.all([np.abs(edge) < _LARGEST for edge in (x0, y0, x1, y1)], axis=0)
-    values: list[float] = []
-    for low_edge, high_edge in ((x0[is_bounded], x1[is_bounded]), (y0[is_bounded], y1[is_bounded])):
-        low, high = (float(low_edge.min()), float(high_edge.max())) if len(low_edge) else (0.0, 0.0)
-        half = high * 0.5 - low * 0.5
-        scale = side / half if half * _LARGEST > side else 0.0
-        values += [low, high, scale]
-    return np.array(values)
 
 
 def postings_of_messages(messages: LiveMessages, slots: NDArray[np.int32]) -> Postings:

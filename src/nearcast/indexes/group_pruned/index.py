@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.columns.subscribers import Subscribers
+from nearcast.engines.parameters import Parameters
 from nearcast.engines.ranked.tick_index import Scene, TickIndex
 from nearcast.errors import IndexParameterError
-from nearcast.indexes.base import Parameters
 from nearcast.indexes.group_pruned.filing import file_many, find_entry, rekey_many, unfile_many
 from nearcast.indexes.group_pruned.layout import (
     ENTRIES,

@@ -11,19 +11,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nearcast.columns.lines import lined_zeros
 from nearcast.columns.subscribers import Subscribers
+from nearcast.engines.parameters import Parameters
 from nearcast.errors import IndexParameterError
-from nearcast.indexes.base import Parameters
 from nearcast.indexes.impact_grid import find as finding
 from nearcast.indexes.impact_grid.filing import Everything, Filed, Filing, with_words_of
-from nearcast.indexes.impact_grid.find import N_LISTS, N_NEAR, N_REACHED, find_reached, scratch_for, words_of
-from nearcast.indexes.impact_grid.layout import N_PARTS, Grid, PartArrays, WordArrays
+from nearcast.indexes.impact_grid.find import LISTS_OF_WORD, MOST_AT_ONCE, N_LISTS, N_NEAR, N_REACHED, find_reached
+from nearcast.indexes.impact_grid.layout import N_PARTS, FindScratch, Grid, PartArrays, WordArrays
+from nearcast.indexes.impact_grid.match import N_KNOWN
 from nearcast.indexes.impact_grid.parts import Sample, build_part, grid_around, no_part, sample_of
-from nearcast.indexes.impact_grid.verify import bits_of_subscribers, score_near
+from nearcast.indexes.impact_grid.verify import bits_of_subscribers, empty_table, score_near
 from nearcast.indexes.ranked_base import AheadIndex, Ground, with_more
 from nearcast.kernels.layouts import CANDIDATES, NODES
-from nearcast.kernels.near_bounds import Frame
+from nearcast.kernels.near_bounds import N_FIGURES, Frame
 from nearcast.kernels.ranked_layouts import FoundArrays, SubscriberArrays, WindowArrays
+from nearcast.kernels.simd_near_plain import N_SLOTS, OWN
 
 # The first part has most subscriptions, the second those filed since, up to this share; the last few are in no list at all.
 _SECOND_SHARE, _LEAST_SECOND = 128, 4096
@@ -34,7 +37,7 @@ _SAMPLES_LATER, _LEAST_LATER = 8, 20_000
 # So many subscriptions share what a cell costs.
 _MANY = 1_000_000
 _NO_FLOOR = math.inf
-_FIRST_ROOM, _FIRST_WORDS = 1 << 14, 32
+_FIRST_ROOM, _FIRST_WORDS, _LEAST_WORDS = 1 << 14, 32, 4096
 # When messages have reached so many subscriptions, the others are looked for later.
 _ENOUGH = 1 << 20
 
@@ -91,7 +94,7 @@ class ImpactGrid(AheadIndex):
         self._filing: Filing | None = None
         self._n_seen = 0
         self._near = np.empty(_FIRST_ROOM, np.int32)
-        self._scratch = scratch_for(_FIRST_WORDS)
+        self._scratch = _scratch_for(_FIRST_WORDS)
         # Whom messages reach, with their scores: until the next ones are looked for.
         self._reached = np.empty(_FIRST_ROOM, np.int32), np.empty(_FIRST_ROOM)
 
@@ -243,8 +246,8 @@ class ImpactGrid(AheadIndex):
 
     def _give_room_for_words(self, window: WindowArrays, first: int, last: int) -> None:
         most = int(np.diff(window.keyword_start[first : last + 1]).max(initial=0))
-        if most > words_of(self._scratch):
-            self._scratch = scratch_for(2 * most)
+        if most > _words_of(self._scratch):
+            self._scratch = _scratch_for(2 * most)
 
     def find_too(
         self, subscribers: SubscriberArrays, window: WindowArrays, found: FoundArrays, place: int, numbers: NDArray[np.int32]
@@ -303,3 +306,17 @@ def _first_of(found: FoundArrays, n: int) -> FoundArrays:
 
 def _twice_the_room(array: NDArray[Any]) -> NDArray[Any]:
     return np.concatenate([array, np.empty_like(array)])
+
+
+def _scratch_for(n_words: int) -> FindScratch:
+    """For messages of up to so many words."""
+    item, owner = np.empty((2, max(n_words, _LEAST_WORDS) * LISTS_OF_WORD), np.int64)
+    item_start, near_start = np.empty((2, MOST_AT_ONCE + 1), np.int64)
+    figures, worth = np.zeros(OWN + n_words, np.float32), lined_zeros(N_SLOTS * n_words, np.int16)
+    known, common, repeated = np.zeros(N_KNOWN * n_words, np.int64), np.empty(max(1, n_words)), np.empty(N_FIGURES * n_words)
+    return FindScratch(item, owner, item_start, near_start, figures, worth, known, empty_table(n_words), common, repeated)
+
+
+def _words_of(scratch: FindScratch) -> int:
+    """How many words a message may have."""
+    return len(scratch.known) // N_KNOWN

@@ -72,3 +72,18 @@ class Grid(NamedTuple):
     low: float  # coordinates of `kernels/near_bounds.py`, of every axis
     step: float  # in these coordinates
     loss: float  # of proximity, for a step
+
+
+class FindScratch(NamedTuple):
+    """Memory that `find_reached` uses again for every few messages."""
+
+    item: np.ndarray  # int64[], lists to look at
+    owner: np.ndarray  # int64[], for which words
+    item_start: np.ndarray  # int64[MOST_AT_ONCE + 1]
+    near_start: np.ndarray  # int64[MOST_AT_ONCE + 1]
+    figures: np.ndarray  # float32[OWN + words of a message]
+    worth: np.ndarray  # int16[words of a message · N_SLOTS], see `describe`
+    known: np.ndarray  # int64[words of a message · N_KNOWN], see `describe`
+    table: tuple[np.ndarray, np.ndarray]  # see `score_near`
+    common: np.ndarray  # float64[words of a message]
+    repeated: np.ndarray  # float64[words of a message · its figures], see `gather_repeated`

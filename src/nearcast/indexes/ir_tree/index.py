@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
+from nearcast.engines.groups import Matches
+from nearcast.engines.kernel_calls import Stamps, collect
+from nearcast.engines.parameters import Parameters
 from nearcast.errors import IndexParameterError
-from nearcast.indexes.base import Matches, Parameters, Stamps, collect
 from nearcast.indexes.buffered import BufferedIndex
 from nearcast.indexes.ir_tree.build import file_keywords
 from nearcast.indexes.ir_tree.layout import InvertedTreeArrays

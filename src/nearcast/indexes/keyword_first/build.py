@@ -8,14 +8,6 @@ from nearcast.kernels.pool import FULL, append_item, remove_item
 
 
 @kernel
-def count_clauses(keyword_start, keyword, slots, frequency, step):
-    """Add `step` to the frequency of every keyword of the clauses at `slots`."""
-    for i in range(slots.size):
-        for at in range(keyword_start[slots[i]], keyword_start[slots[i] + 1]):
-            frequency[keyword[at]] += step
-
-
-@kernel
 def rarest_list(keyword_start, keyword, frequency, clause):
     """The list a clause belongs to: that of its least frequent keyword (the smaller id on a tie)."""
     best = CATCH_ALL

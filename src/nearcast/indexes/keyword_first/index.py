@@ -10,11 +10,15 @@ from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
-from nearcast.indexes.base import BooleanIndex, Matches, Parameters, Stamps, collect
+from nearcast.engines.groups import Matches
+from nearcast.engines.kernel_calls import Stamps, collect
+from nearcast.engines.parameters import Parameters
+from nearcast.indexes.base import BooleanIndex
 from nearcast.indexes.keyword_first import build
 from nearcast.indexes.keyword_first.layout import NOT_POSTED, PostingArrays
 from nearcast.indexes.keyword_first.match import match_messages
 from nearcast.kernels import csr
+from nearcast.kernels.keyword_counts import count_clauses
 from nearcast.kernels.pool import FIRST_ROOM, PoolArrays
 
 
@@ -36,7 +40,7 @@ class KeywordFirst(BooleanIndex):
         slots = np.flatnonzero(layout.is_alive).astype(np.int32)
         n_keywords = clauses.n_keywords
         posting = _empty(n_keywords, clauses.n)
-        build.count_clauses(layout.keyword_start, layout.keyword, slots, posting.frequency, 1)
+        count_clauses(layout.keyword_start, layout.keyword, slots, posting.frequency, 1)
         lists = np.empty(len(slots), np.int32)
         build.fill_lists(layout.keyword_start, layout.keyword, posting.frequency, slots, lists)
         sizes = np.bincount(lists, minlength=n_keywords + 1).astype(np.int32)
@@ -52,14 +56,14 @@ class KeywordFirst(BooleanIndex):
     def insert(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> None:
         layout = clauses.layout()
         self._posting = _widened(self._posting, clauses.n_keywords, clauses.n)
-        build.count_clauses(layout.keyword_start, layout.keyword, slots, self._posting.frequency, 1)
+        count_clauses(layout.keyword_start, layout.keyword, slots, self._posting.frequency, 1)
         first = 0
         while (first := build.post_clauses(layout, self._posting, slots, first)) < len(slots):
             self._posting = self._posting._replace(pool=_with_more_items(self._posting.pool))
 
     def delete(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> None:
         layout = clauses.layout()
-        build.count_clauses(layout.keyword_start, layout.keyword, slots, self._posting.frequency, -1)
+        count_clauses(layout.keyword_start, layout.keyword, slots, self._posting.frequency, -1)
         build.withdraw_clauses(self._posting, slots)
 
     def match(self, clauses: ClauseStore, messages: MessageBatch) -> Matches:

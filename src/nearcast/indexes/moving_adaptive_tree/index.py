@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.live_messages import LiveMessages
 from nearcast.columns.messages import MessageBatch
-from nearcast.indexes.base import Matches, Parameters
+from nearcast.engines.groups import Differences, Found, Matches
+from nearcast.engines.parameters import Parameters
 from nearcast.indexes.moving_adaptive_tree.listed_tree import ListedTree
 from nearcast.indexes.moving_adaptive_tree.parameters import MovingAdaptiveTreeParameters
 from nearcast.indexes.moving_adaptive_tree.separated_tree import SeparatedTree
-from nearcast.indexes.moving_base import Boxes, Differences, Found, MovingIndex
+from nearcast.indexes.moving_base import Boxes, MovingIndex
 
 
 class MovingAdaptiveTree(MovingIndex):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.live_messages import LiveMessages
 from nearcast.columns.messages import MessageBatch
+from nearcast.engines.groups import Differences, Found
 from nearcast.indexes.adaptive_tree import maintain as plain
 from nearcast.indexes.adaptive_tree.grow import larger, with_room
 from nearcast.indexes.adaptive_tree.index import AdaptiveTree
@@ -45,7 +46,7 @@ from nearcast.indexes.moving_adaptive_tree.parameters import MovingAdaptiveTreeP
 from nearcast.indexes.moving_adaptive_tree.travel.build import note_homes
 from nearcast.indexes.moving_adaptive_tree.travel.maintain import FULL, move_clauses
 from nearcast.indexes.moving_adaptive_tree.travel.match import N_PAIRS, TRAVEL_COUNTERS
-from nearcast.indexes.moving_base import Boxes, Differences, Found, collect_pairs
+from nearcast.indexes.moving_base import Boxes, collect_pairs
 from nearcast.kernels.chunks import N_CLASSES, NO_CHUNK
 from nearcast.kernels.layouts import CANDIDATES, NODES, ClauseArrays
 from nearcast.kernels.live_messages import PairOutput

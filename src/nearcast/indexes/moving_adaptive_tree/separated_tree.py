@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.live_messages import LiveMessages
+from nearcast.engines.groups import Found
 from nearcast.indexes.adaptive_tree.index import AdaptiveTree
 from nearcast.indexes.adaptive_tree.parameters import AdaptiveTreeParameters
 from nearcast.indexes.grid_keyword_first.index import GridKeywordFirst
@@ -17,7 +18,7 @@ from nearcast.indexes.grid_lists.index import GridParameters
 from nearcast.indexes.grid_lists.messages import MessageGrid
 from nearcast.indexes.grid_lists.side import Shape
 from nearcast.indexes.grid_space_first.index import GridSpaceFirst
-from nearcast.indexes.moving_base import Boxes, Found, write_boxes
+from nearcast.indexes.moving_base import Boxes, write_boxes
 
 _GRID = "grid_"
 # Few are between two places at a time, lest nodes are built anew for being empty and full again.

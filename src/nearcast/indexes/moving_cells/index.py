@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.live_messages import LiveMessages
 from nearcast.columns.messages import MessageBatch
-from nearcast.indexes.base import Matches
+from nearcast.engines.groups import Found, Matches
 from nearcast.indexes.cells.index import CellIndex, CellParameters
 from nearcast.indexes.cells.layout import DEPTHS, N_BOUND, N_FILED, N_LISTS, OWNER_SHIFT
-from nearcast.indexes.moving_base import Boxes, Found, MovingIndex, collect_pairs
+from nearcast.indexes.moving_base import Boxes, MovingIndex, collect_pairs
 from nearcast.indexes.moving_cells.match import look_around_in_cells, look_in_cells
 from nearcast.indexes.moving_cells.messages import MessageCells
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearcast.indexes.frequency_grid.keys import home_slot
 from nearcast.indexes.moving_grid.keys import fine_column, list_key
 from nearcast.indexes.moving_grid.layout import (
     AREA_CLASS,
@@ -24,6 +23,7 @@ from nearcast.indexes.moving_grid.layout import (
 from nearcast.indexes.moving_grid.lists import entry_place, find_slot
 from nearcast.kernels.boxes import meets
 from nearcast.kernels.compile import inline_kernel, kernel
+from nearcast.kernels.hashing import home_slot
 from nearcast.kernels.live_messages import has_words
 
 

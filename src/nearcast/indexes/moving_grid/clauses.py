@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearcast.indexes.frequency_grid.keys import home_slot
 from nearcast.indexes.moving_grid.keys import (
     fine_column,
     fine_place,
@@ -58,6 +57,7 @@ from nearcast.indexes.moving_grid.lists import (
     wider_room,
 )
 from nearcast.kernels.compile import inline_kernel, kernel, lent
+from nearcast.kernels.hashing import home_slot
 from nearcast.kernels.simd import prefetch
 
 _AHEAD = 16

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.indexes.grid_lists.side import frame_of
+from nearcast.columns.frames import frame_of
 from nearcast.indexes.moving_base import Boxes
 from nearcast.indexes.moving_grid.layout import FINE
 

@@ -12,9 +12,9 @@ from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.lines import lined_zeros
 from nearcast.columns.live_messages import LiveMessages
 from nearcast.columns.messages import MessageBatch
-from nearcast.indexes.base import Matches, Parameters
-from nearcast.indexes.keyword_first.build import count_clauses
-from nearcast.indexes.moving_base import Boxes, Differences, Found, Groups, MessageGroups, MoveGroups, MovingIndex
+from nearcast.engines.groups import Differences, Found, Groups, Matches, MessageGroups, MoveGroups
+from nearcast.engines.parameters import Parameters
+from nearcast.indexes.moving_base import Boxes, MovingIndex
 from nearcast.indexes.moving_grid import clauses as clause_kernels
 from nearcast.indexes.moving_grid import levels
 from nearcast.indexes.moving_grid import messages as message_kernels
@@ -33,6 +33,7 @@ from nearcast.indexes.moving_grid.parameters import MovingGridParameters
 from nearcast.indexes.moving_grid.scratch import Scratch, pairs_of
 from nearcast.indexes.moving_grid.side import Side, bits_of_frequent, due_owners, limits_of, widened
 from nearcast.indexes.moving_grid.sweep import sweep
+from nearcast.kernels.keyword_counts import count_clauses
 from nearcast.kernels.layouts import CANDIDATES, NODES
 
 # Built anew when so many things, and this part of all that were filed since the build, lie outside the frame.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearcast.indexes.frequency_grid.keys import filter_bit
 from nearcast.indexes.moving_grid.layout import (
     CATCH_ALL,
     CELL_BITS,
@@ -18,6 +17,7 @@ from nearcast.indexes.moving_grid.layout import (
     RECORD,
 )
 from nearcast.kernels.compile import inline_kernel
+from nearcast.kernels.keyword_filters import filter_bit
 from nearcast.kernels.live_messages import has_words
 from nearcast.kernels.quadtree import column_of
 from nearcast.kernels.simd import LANES, equal_lanes

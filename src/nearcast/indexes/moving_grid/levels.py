@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearcast.indexes.frequency_grid.keys import home_slot
 from nearcast.indexes.moving_grid.clauses import file_clause
 from nearcast.indexes.moving_grid.keys import level_for, list_key, owner_of_key
 from nearcast.indexes.moving_grid.layout import (
@@ -29,6 +28,7 @@ from nearcast.indexes.moving_grid.layout import (
 from nearcast.indexes.moving_grid.lists import drop_slot, entry_place, find_slot, give_back, has_slots
 from nearcast.indexes.moving_grid.messages import file_message
 from nearcast.kernels.compile import kernel
+from nearcast.kernels.hashing import home_slot
 
 
 @kernel

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearcast.indexes.frequency_grid.keys import home_slot
 from nearcast.indexes.moving_grid.layout import (
     BLOCK,
     CLAUSE_BITS,
@@ -23,6 +22,7 @@ from nearcast.indexes.moving_grid.layout import (
     SLACK,
 )
 from nearcast.kernels.compile import inline_kernel, kernel
+from nearcast.kernels.hashing import home_slot
 from nearcast.kernels.live_messages import lives
 
 # At most so many of ten slots are in use.

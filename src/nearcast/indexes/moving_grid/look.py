@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearcast.indexes.frequency_grid.keys import home_slot
 from nearcast.indexes.moving_grid.keys import fine_column, list_key
 from nearcast.indexes.moving_grid.layout import (
     ALL_CLASSES,
@@ -29,6 +28,7 @@ from nearcast.indexes.moving_grid.lists import blocks_of, find_slot
 from nearcast.indexes.moving_grid.scan import scan_lists
 from nearcast.indexes.moving_grid.settle import add_areas, check_words, keep_fitting
 from nearcast.kernels.compile import inline_kernel, kernel, lent
+from nearcast.kernels.hashing import home_slot
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.kernels.simd import prefetch
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearcast.indexes.frequency_grid.keys import home_slot
-from nearcast.indexes.frequency_grid.match import ask_for_doors, fill_filters
 from nearcast.indexes.moving_grid.areas import match_area
 from nearcast.indexes.moving_grid.keys import cell_of_key, fine_column, fine_place, has_others, list_key, place_in_cell
 from nearcast.indexes.moving_grid.layout import (
@@ -31,6 +29,8 @@ from nearcast.indexes.moving_grid.layout import (
 from nearcast.indexes.moving_grid.lists import find_slot
 from nearcast.indexes.moving_grid.scan import holds
 from nearcast.kernels.compile import kernel, lent
+from nearcast.kernels.hashing import home_slot
+from nearcast.kernels.keyword_filters import ask_for_doors, fill_filters
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.kernels.simd import LANES, append_four, four_boxes, four_signatures, lowest_lane, prefetch
 

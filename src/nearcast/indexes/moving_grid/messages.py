@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearcast.indexes.frequency_grid.keys import home_slot
 from nearcast.indexes.moving_grid.keys import fine_column, fine_place, list_key, mask_bit, place_in_cell, size_class
 from nearcast.indexes.moving_grid.layout import (
     ALL_CLASSES,
@@ -30,6 +29,7 @@ from nearcast.indexes.moving_grid.layout import (
 )
 from nearcast.indexes.moving_grid.lists import claim_slot, drop_dead, entry_place, has_slots, is_full, resized, wider_room
 from nearcast.kernels.compile import inline_kernel, kernel, lent
+from nearcast.kernels.hashing import home_slot
 from nearcast.kernels.simd import prefetch
 
 # A full list stays in its room if one of so many was dead.

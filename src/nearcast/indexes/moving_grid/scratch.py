@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.columns.messages import MessageBatch
-from nearcast.indexes.moving_base import Boxes, Groups, MoveGroups
+from nearcast.engines.groups import Groups, MoveGroups
+from nearcast.indexes.moving_base import Boxes
 from nearcast.indexes.moving_grid.layout import GROUP, SLACK, MessageMatches, Runs, SideArrays
 from nearcast.indexes.moving_grid.layout import Differences as DifferenceArrays
 from nearcast.indexes.moving_grid.look import find_differences
 from nearcast.indexes.moving_grid.match import match_messages
-from nearcast.indexes.moving_grid.pairs import fill_pairs
+from nearcast.kernels.deliveries import flatten_groups
 from nearcast.kernels.layouts import CANDIDATES, NODES, ClauseArrays
 from nearcast.kernels.live_messages import LiveArrays
 
@@ -128,7 +129,7 @@ class Scratch(threading.local):
 def pairs_of(groups: Groups) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """What has a group, and the member, of each pair."""
     first, second = np.empty(groups.n_pairs, np.int32), np.empty(groups.n_pairs, np.int32)
-    fill_pairs(*groups, first, second)
+    flatten_groups(*groups, first, second)
     return first, second
 
 

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.columns.lines import lined_zeros
-from nearcast.indexes.frequency_grid.layout import LINE_SLOTS
 from nearcast.indexes.moving_grid.keys import N_OWN_BITS, N_SHARED_BITS
 from nearcast.indexes.moving_grid.layout import (
     BLOCK,
@@ -28,6 +27,7 @@ from nearcast.indexes.moving_grid.layout import (
     SideArrays,
 )
 from nearcast.indexes.moving_grid.lists import fill_slots, has_slots
+from nearcast.kernels.hashing import LINE_SLOTS
 
 _NEVER = np.iinfo(np.int64).max
 _FEWEST_SLOTS = 64

@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.live_messages import LiveMessages
 from nearcast.columns.messages import MessageBatch
-from nearcast.indexes.base import Matches, Parameters
-from nearcast.indexes.moving_base import Boxes, Found, MovingIndex, collect_pairs
+from nearcast.engines.groups import Found, Matches
+from nearcast.engines.kernel_calls import Stamps, collect
+from nearcast.engines.parameters import Parameters
+from nearcast.indexes.moving_base import Boxes, MovingIndex, collect_pairs
 from nearcast.indexes.moving_scan.match import look_everywhere
-from nearcast.indexes.scan.index import Scan
+from nearcast.kernels.scan import match_messages
 
 
 class MovingScan(MovingIndex):
@@ -28,7 +30,7 @@ class MovingScan(MovingIndex):
 
     def __init__(self, parameters: Parameters) -> None:
         super().__init__(parameters)
-        self._scan = Scan(Parameters())
+        self._stamps = Stamps()
 
     def build(self, clauses: ClauseStore, messages: LiveMessages) -> None:
         """Nothing to build: the stores are the structure."""
@@ -40,7 +42,11 @@ class MovingScan(MovingIndex):
         """Nothing to unfile: dead clauses are skipped."""
 
     def match(self, clauses: ClauseStore, batch: MessageBatch) -> Matches:
-        return self._scan.match(clauses, batch)
+        stamp, mark = self._stamps.take(batch.n_keywords, len(batch))
+        layout = clauses.layout()
+        return collect(
+            len(batch), lambda first, n_out, output: match_messages(layout, batch.arrays, stamp, mark, first, n_out, output)
+        )
 
     def store(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32]) -> None:
         """Nothing to file."""
@@ -56,7 +62,7 @@ class MovingScan(MovingIndex):
         """Nothing to forget."""
 
     def explain(self, clauses: ClauseStore, batch: MessageBatch, slot: int) -> list[str]:
-        return self._scan.explain(clauses, batch, slot)
+        return [f"scan: clause {slot} is tested like all {clauses.n} of them"]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         return {}

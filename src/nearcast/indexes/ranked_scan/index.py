@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.columns.subscribers import Subscribers
+from nearcast.engines.parameters import Parameters
 from nearcast.engines.ranked.tick_index import Scene, TickIndex
-from nearcast.indexes.base import Parameters
 from nearcast.indexes.ranked_base import Ground
 from nearcast.indexes.ranked_scan.match import run_ticks
 from nearcast.kernels.run_layout import Rules

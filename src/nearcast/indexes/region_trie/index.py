@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
-from nearcast.indexes.base import Matches, Parameters, Stamps, collect
+from nearcast.engines.groups import Matches
+from nearcast.engines.kernel_calls import Stamps, collect
+from nearcast.engines.parameters import Parameters, check_choice
 from nearcast.indexes.buffered import BufferedIndex
-from nearcast.indexes.option_checks import check_choice
 from nearcast.indexes.region_trie.build import build_trie
 from nearcast.indexes.region_trie.explain import explain_trie
 from nearcast.indexes.region_trie.layout import BY_CHILDREN, BY_COST, BY_KEYWORDS, FiledArrays, RankedMessages, TrieArrays

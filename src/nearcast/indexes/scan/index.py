@@ -10,8 +10,11 @@ from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
-from nearcast.indexes.base import BooleanIndex, Matches, Parameters, Stamps, collect
-from nearcast.indexes.scan.match import match_messages
+from nearcast.engines.groups import Matches
+from nearcast.engines.kernel_calls import Stamps, collect
+from nearcast.engines.parameters import Parameters
+from nearcast.indexes.base import BooleanIndex
+from nearcast.kernels.scan import match_messages
 
 
 class Scan(BooleanIndex):

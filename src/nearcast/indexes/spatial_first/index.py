@@ -11,8 +11,11 @@ from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
+from nearcast.engines.groups import Matches
+from nearcast.engines.kernel_calls import Stamps, collect
+from nearcast.engines.parameters import Parameters
 from nearcast.errors import IndexParameterError
-from nearcast.indexes.base import BooleanIndex, Matches, Parameters, Stamps, collect
+from nearcast.indexes.base import BooleanIndex
 from nearcast.indexes.spatial_first.match import insert_clauses, match_messages
 from nearcast.kernels.rtree import N_NODES, NO_NODE, PLACES, ROOT, RTreeArrays, empty_rtree, pack, with_room
 

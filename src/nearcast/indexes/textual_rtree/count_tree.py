@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
-from nearcast.indexes.base import Matches, Parameters, Stamps, collect
+from nearcast.engines.groups import Matches
+from nearcast.engines.kernel_calls import Stamps, collect
+from nearcast.engines.parameters import Parameters
 from nearcast.indexes.buffered import BufferedIndex
 from nearcast.indexes.textual_rtree.choosing import KeywordOrder
 from nearcast.indexes.textual_rtree.layout import CountTreeArrays

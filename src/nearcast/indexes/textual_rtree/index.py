@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
-from nearcast.indexes.base import BooleanIndex, Matches, Parameters
+from nearcast.engines.groups import Matches
+from nearcast.engines.parameters import Parameters
+from nearcast.indexes.base import BooleanIndex
 from nearcast.indexes.textual_rtree.count_tree import CountTree
 from nearcast.indexes.textual_rtree.parameters import TextualRTreeParameters
 from nearcast.indexes.textual_rtree.set_tree import SetTree

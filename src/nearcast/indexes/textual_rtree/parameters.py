@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from nearcast.engines.parameters import Parameters
 from nearcast.errors import IndexParameterError
-from nearcast.indexes.base import Parameters
 
 REPRESENTATIVES = ("all", "one", "many")
 SELECTIONS = ("random", "df", "idf", "local")

@@ -10,7 +10,10 @@ from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore, take_lists
 from nearcast.columns.messages import MessageBatch
-from nearcast.indexes.base import BooleanIndex, Matches, Parameters, Stamps, collect
+from nearcast.engines.groups import Matches
+from nearcast.engines.kernel_calls import Stamps, collect
+from nearcast.engines.parameters import Parameters
+from nearcast.indexes.base import BooleanIndex
 from nearcast.indexes.textual_rtree.choosing import KeywordOrder
 from nearcast.indexes.textual_rtree.layout import SetTreeArrays
 from nearcast.indexes.textual_rtree.maintain import file_clauses

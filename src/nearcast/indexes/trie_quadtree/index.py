@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
-from nearcast.indexes.base import Matches, Parameters, Stamps, collect
+from nearcast.engines.groups import Matches
+from nearcast.engines.kernel_calls import Stamps, collect
+from nearcast.engines.parameters import Parameters, check_choice, check_range
 from nearcast.indexes.buffered import BufferedIndex
-from nearcast.indexes.option_checks import check_choice, check_range
 from nearcast.indexes.pivot_quadtree.columns import cells_of
 from nearcast.indexes.pivot_quadtree.growing import Growth
 from nearcast.indexes.pivot_quadtree.index import LEAVES, MX_CIF

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nearcast.indexes.window_grid.layout import (
     BLOCK,
@@ -20,93 +19,24 @@ from nearcast.indexes.window_grid.layout import (
     ONCE,
     PLACE,
     REPEATED,
-    RUN,
     SIGNATURE,
     TIMES_BITS,
     WORDS,
     X,
     Y,
 )
-from nearcast.indexes.window_pieces import Piece
 from nearcast.kernels.compile import inline_kernel, kernel, lent
 from nearcast.kernels.near_bounds import (
-    CURVE_BITS,
-    N_FIGURES,
     ROUNDED_UP,
-    Frame,
-    curve_positions,
     gather_repeated,
     heft_with,
-    locate_messages,
 )
-from nearcast.kernels.ranked_layouts import BASE, WindowArrays
+from nearcast.kernels.ranked_layouts import BASE
 from nearcast.kernels.window_search import bit_of
 
 # Of a list this share of what is left begins each class of falling heft, up to so many classes of so many entries at least; its
 # borders are those of so many entries, about.
 _CLASS_SHARE, _MOST_BORDERS, _LEAST_IN_CLASS, _SAMPLE = 0.25, 6, 64, 128
-# Shares of a piece that the classes of records begin with.
-_RECORD_BORDERS = (1 / 64, 1 / 16, 1 / 4)
-
-
-def make_piece(window: WindowArrays, first: int, last: int, frame: Frame) -> Piece:
-    """File the messages at places `first` … `last - 1`."""
-    n = last - first
-    place = np.empty((3, n), np.float32)
-    locate_messages(window, first, frame, place)
-    curve = curve_positions(place)
-    share, signature = np.empty((2, n), np.float32), np.empty((2, n), np.int32)
-    describe_words(window, first, share, signature)
-    begin, end = int(window.keyword_start[first]), int(window.keyword_start[last])
-    count = np.zeros(int(window.keyword[begin:end].max(initial=-1)) + 1, np.int32)
-    distinct = np.empty(end - begin, np.int32)
-    n_lists = count_keywords(window.keyword, begin, end, count, distinct)
-    keyword = np.sort(distinct[:n_lists])
-    entry_start = np.concatenate([[0], np.cumsum(count[keyword])]).astype(np.int32)
-    entry_message, entry_heft = np.empty(end - begin, np.int32), np.empty(end - begin, np.float32)
-    list_of = np.zeros(len(count), np.int32)
-    list_of[keyword] = np.arange(n_lists)
-    repeated = np.empty(N_FIGURES * int(np.diff(window.keyword_start[first : last + 1]).max(initial=0)))
-    fill_lists(
-        window, first, np.argsort(curve, kind="stable"), list_of, entry_start, count, repeated, entry_message, entry_heft
-    )
-    sort_by_class(entry_start, entry_message, entry_heft)
-    length = np.diff(entry_start)
-    n_blocks = np.where(length > BLOCK, -(-length // BLOCK), 0)
-    block_start = np.concatenate([[0], np.cumsum(n_blocks)]).astype(np.int32)
-    n_groups = np.where(n_blocks > GROUP, -(-n_blocks // GROUP), 0)
-    group_start = np.concatenate([[0], np.cumsum(n_groups)]).astype(np.int32)
-    # Records of heavy messages, which are asked for most, are together.
-    order = np.argsort(_classes(share.sum(axis=0)) << (3 * CURVE_BITS) | curve, kind="stable")
-    record_start, record = np.empty(n, np.int32), np.empty(WORDS * n + end - begin)
-    write_records(window, first, order, record_start, record, record.view(np.int64))
-    entry = np.empty(ENTRY * len(entry_message), np.int32)
-    block, group = np.empty((int(block_start[-1]), RUN), np.float32), np.empty((int(group_start[-1]), RUN), np.float32)
-    described = (place, share, record_start, signature)
-    fill_blocks(entry_start, block_start, entry_message, entry_heft, described, entry, entry.view(np.float32), block)
-    fill_groups(block_start, group_start, block, group)
-    shift = _shift_of(keyword)
-    n_coarse = (int(keyword[-1]) >> shift) + 2 if n_lists else 1
-    coarse = np.searchsorted(keyword, np.arange(n_coarse, dtype=np.int64) << shift).astype(np.int32)
-    lists = {"coarse": coarse, "keyword": keyword}
-    borders = {"entry_start": entry_start, "block_start": block_start, "group_start": group_start}
-    runs = {"entry": entry, "block": block.reshape(-1), "group": group.reshape(-1)}
-    return Piece({**lists, **borders, **runs, "record": record}, (shift, n_coarse))
-
-
-def _classes(heft: NDArray[np.float32]) -> NDArray[np.int64]:
-    """0 for the messages of the largest heft, and so on."""
-    falling = np.sort(heft)[::-1]
-    borders = falling[[int(share * len(falling)) for share in _RECORD_BORDERS]] if len(heft) else falling
-    return np.searchsorted(-borders, -heft, side="left").astype(np.int64)
-
-
-def _shift_of(keyword: NDArray[np.int32]) -> int:
-    """So that each step of the coarse directory has a few lists."""
-    shift = 0
-    while len(keyword) and int(keyword[-1]) >> shift > max(16, len(keyword) // 4):
-        shift += 1
-    return shift
 
 
 @kernel

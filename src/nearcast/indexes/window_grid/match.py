@@ -44,7 +44,6 @@ from nearcast.indexes.window_grid.layout import (
     X,
     Y,
 )
-from nearcast.indexes.window_pieces import END, FIRST
 from nearcast.kernels.best_heap import offer, put_in_order
 from nearcast.kernels.bound_queue import NOTHING, BoundQueue, clear_queue, pop_bound, push_bound
 from nearcast.kernels.compile import inline_kernel, kernel, lent
@@ -53,6 +52,8 @@ from nearcast.kernels.ranked_layouts import BASE
 from nearcast.kernels.relevance import proximity, relevance, short_sum, similarity
 from nearcast.kernels.simd import prefetch
 from nearcast.kernels.window_search import (
+    END,
+    FIRST,
     N_ENTRIES,
     N_PARTS,
     N_SCORED,

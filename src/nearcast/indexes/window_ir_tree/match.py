@@ -13,13 +13,14 @@ from nearcast.indexes.window_ir_tree.layout import (
     WORD_START,
     TreeArrays,
 )
-from nearcast.indexes.window_pieces import END, FIRST
 from nearcast.kernels.best_heap import offer, put_in_order
 from nearcast.kernels.bound_queue import NOTHING, clear_queue, pop_bound, push_bound
 from nearcast.kernels.compile import inline_kernel, kernel, lent
 from nearcast.kernels.near_bounds import Frame, coordinates, nearest_possible
 from nearcast.kernels.ranked_layouts import BASE
 from nearcast.kernels.window_search import (
+    END,
+    FIRST,
     N_ENTRIES,
     N_PARTS,
     N_SCORED,

@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from nearcast.columns.subscribers import Subscribers
-from nearcast.indexes.base import Parameters
+from nearcast.engines.parameters import Parameters
 from nearcast.indexes.ranked_base import AheadIndex, Ground, with_more
 from nearcast.kernels.layouts import CANDIDATES
 from nearcast.kernels.ranked_layouts import BASE, FoundArrays, SubscriberArrays, WindowArrays

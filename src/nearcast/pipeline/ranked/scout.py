@@ -24,8 +24,9 @@ from nearcast.engines.ranked.listing_subscribers import table_of_subscribers
 from nearcast.engines.ranked.reach import reach_of
 from nearcast.engines.ranked.reading_ranked import ReadSubscribers, read_arriving_table, read_ranked_table
 from nearcast.engines.ranked.word_weights import WordWeights
+from nearcast.engines.registry import create
 from nearcast.indexes.ranked_base import AheadIndex, Ground
-from nearcast.indexes.registry import create_ranked_index
+from nearcast.indexes.ranked_indexes import RANKED_INDEXES
 from nearcast.kernels.ranked_layouts import WindowArrays
 from nearcast.model.analysis import DEFAULT_ANALYSIS
 from nearcast.model.spaces import space_of
@@ -58,7 +59,7 @@ class Scout:
         self._space = space_of(settings["space"])
         self._ground = Ground(self._space.is_lonlat, reach_of(self._space, None, settings["max_distance"]))
         self._ids, self._subscribers = Identifiers(), Subscribers()
-        index = create_ranked_index("auto", {})
+        index = create(RANKED_INDEXES, "auto", {})
         assert isinstance(index, AheadIndex)
         self._index = index
         self._rows = {name: GrowingArray(dtype) for name, dtype in _COLUMNS.items()}

@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseBatch, ClauseStore
 from nearcast.columns.messages import MessageBatch
+from nearcast.engines.registry import create
 from nearcast.errors import IndexParameterError
+from nearcast.indexes.boolean_indexes import BOOLEAN_INDEXES
 from nearcast.indexes.cells import index as cell_index
 from nearcast.indexes.cells.build import find_place, keyword_bit, list_key
 from nearcast.indexes.cells.index import CellIndex
 from nearcast.indexes.cells.layout import CODE_MASK, FREE, N_BUILT, N_FILED, N_LISTS, OWNER_SHIFT, ROOT_CODE
-from nearcast.indexes.registry import create_index
 from nearcast.indexes.scan.index import Scan
 from nearcast.kernels.layouts import MessageArrays
 from nearcast.kernels.quadtree import cell_code, column_of, depth_of_code
@@ -31,7 +32,7 @@ MOST_KEYWORDS = 32  # of any clause or message
 
 
 def quadtree(name: str, parameters: dict[str, Any]) -> CellIndex:
-    index = create_index(name, parameters)
+    index = create(BOOLEAN_INDEXES, name, parameters)
     assert isinstance(index, CellIndex)
     return index
 
@@ -207,7 +208,7 @@ def test_guessing_and_area_differ_only_in_where_messages_are_expected() -> None:
 @pytest.mark.parametrize("given", [{"max_depth": 0}, {"max_depth": 16}, {"update_cost": 0.0}, {"update_cost": 1.5}])
 def test_impossible_options_are_refused(name: str, given: dict[str, Any]) -> None:
     with pytest.raises(IndexParameterError, match="expected"):
-        create_index(name, given)
+        create(BOOLEAN_INDEXES, name, given)
 
 
 def test_the_table_of_lists_is_never_full() -> None:

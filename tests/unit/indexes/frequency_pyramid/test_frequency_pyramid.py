@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 import nearcast as nc
 from nearcast.columns.clauses import ClauseBatch, ClauseStore
 from nearcast.columns.messages import MessageBatch
+from nearcast.engines.registry import create
 from nearcast.errors import IndexParameterError
+from nearcast.indexes.boolean_indexes import BOOLEAN_INDEXES
 from nearcast.indexes.cells.build import keyword_bit
 from nearcast.indexes.cells.places import frame_of_clauses
 from nearcast.indexes.frequency_pyramid import index as pyramid_index
@@ -40,7 +42,6 @@ from nearcast.indexes.frequency_pyramid.layout import (
 )
 from nearcast.indexes.frequency_pyramid.lists.maintain import entry_at, has_clause, list_extra, list_size
 from nearcast.indexes.frequency_pyramid.sharing.maintain import join, put_in_list
-from nearcast.indexes.registry import create_index
 from nearcast.indexes.scan.index import Scan
 from nearcast.kernels.layouts import MessageArrays
 from nearcast.kernels.quadtree import column_of
@@ -57,7 +58,7 @@ PARAMETERS: list[dict[str, Any]] = [
 
 
 def make_pyramid(**parameters: Any) -> FrequencyPyramid:
-    index = create_index("frequency_pyramid", parameters)
+    index = create(BOOLEAN_INDEXES, "frequency_pyramid", parameters)
     assert isinstance(index, FrequencyPyramid)
     return index
 

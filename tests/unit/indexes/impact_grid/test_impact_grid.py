@@ -21,7 +21,7 @@ SMALL = {
     "parts._LEAST_IN_CLASS": 1,
     "parts._LEAST_DIVIDED": 2,
     "parts._FIRST_ROOM": 1,
-    "find._LEAST_WORDS": 1,
+    "index._LEAST_WORDS": 1,
     "index._FIRST_ROOM": 1,
     "index._FIRST_WORDS": 1,
     "index._ENOUGH": 20,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import nearcast as nc
-from nearcast.indexes.grid_lists.side import frame_of
+from nearcast.columns.frames import frame_of
 from nearcast.indexes.moving_grid.keys import fine_place, place_in_cell
 from nearcast.indexes.moving_grid.layout import FINE, MOST_LEVELS, N_KEYS, NO_ROOM
 from nearcast.indexes.moving_grid.messages import file_message

@@ -1,8 +1,15 @@
-"""Checks of the options of an index: the error says what was given and what was expected."""
+"""The options of an index, and checks of them: the error says what was given and what was expected."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from nearcast.errors import IndexParameterError
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """The options of an index: frozen dataclass fields with defaults. Base of each index's own."""
 
 
 def check_choice(name: str, given: str, expected: tuple[str, ...]) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nearcast.kernels.changes import add_up_changes, fill_group_ids, fill_spans
-from nearcast.kernels.number_table import EMPTY_SLOT
+from nearcast.kernels.id_lookup import fill_group_ids, fill_spans
 
 
 @pytest.mark.parametrize("is_counting", [False, True])
@@ -33,24 +32,3 @@ def test_unknown_subscriptions_have_no_clauses() -> None:
     fill_spans(first_clause, n_clauses, owners, first, count)
     assert first.tolist() == [*range(0, 200, 2), 0, 0, 198, 0, 0]
     assert count.tolist() == [*(n_clauses.tolist()), 0, 0, 3, 0, 0]
-
-
-def test_changes_of_one_message_in_one_list_are_added_up_where_the_first_is() -> None:
-    rng = np.random.default_rng(3)
-    n = 5000
-    subscriber, message = rng.integers(0, 40, n).astype(np.int32), rng.integers(0, 30, n).astype(np.int32)
-    score, change = rng.integers(0, 2, n) / 3, rng.choice([-1, 1], n).astype(np.int8)
-    sums: dict[tuple[int, int, float], int] = {}
-    first: dict[tuple[int, int, float], int] = {}
-    for i, key in enumerate(zip(subscriber.tolist(), message.tolist(), score.tolist(), strict=True)):
-        sums[key] = sums.get(key, 0) + int(change[i])
-        first.setdefault(key, i)
-    total = np.empty_like(change)
-    # So full that many pairs meet others on the way to their place.
-    slot = np.full(4096, EMPTY_SLOT, np.int32)
-    add_up_changes(subscriber, message, score, change, slot, total)
-    expected = np.zeros(n, np.int8)
-    for key, i in first.items():
-        expected[i] = sums[key]
-    assert len(first) > 2000
-    assert total.tolist() == expected.tolist()
