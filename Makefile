@@ -14,6 +14,8 @@ PYTEST := $(BIN)/python -m pytest -q -n auto --dist loadgroup
 ALL_TESTS := -n $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 ))) --no-loadscope-reorder
 # What is saved is flushed to disk file by file; the many small worlds of these tests are saved in memory where there is some.
 IN_MEMORY := $(shell test -w /dev/shm && echo TMPDIR=/dev/shm)
+# The tests of kernels and engines: they run compiled, interpreted and with bounds checks.
+EXACT_TESTS := $(addprefix tests/unit/,kernels columns engine boolean moving ranked papers) tests/conformance
 # One size for every run: tests are the same on each machine.
 export PYTHONHASHSEED := 0
 # An install here never needs Node: the console is built by `make console`.
@@ -83,7 +85,7 @@ test-unit: $(VENV)/.ready-dev ## all tests, compiled, with the Spark slice, the 
 .PHONY: test-nojit
 test-nojit: $(VENV)/.ready-dev ## kernels and indexes interpreted, with coverage
 	@rm -f .coverage .coverage.*
-	@NUMBA_DISABLE_JIT=1 $(IN_MEMORY) $(BIN)/coverage run -m pytest -q -n auto $(if $(T),$(T),tests/unit/kernels tests/unit/columns tests/unit/indexes tests/unit/engines tests/unit/workloads tests/conformance)
+	@NUMBA_DISABLE_JIT=1 $(IN_MEMORY) $(BIN)/coverage run -m pytest -q -n auto $(if $(T),$(T),$(EXACT_TESTS) tests/unit/workloads)
 	@$(BIN)/coverage combine -q
 	@$(BIN)/coverage report --skip-covered --fail-under=100
 
@@ -93,7 +95,7 @@ warm-bounds: $(VENV)/.ready-dev
 
 .PHONY: test-bounds
 test-bounds: warm-bounds ## kernels and indexes compiled with bounds checks
-	@NUMBA_OPT=1 NUMBA_BOUNDSCHECK=1 $(IN_MEMORY) $(PYTEST) $(if $(T),$(T),tests/unit/kernels tests/unit/columns tests/unit/indexes tests/unit/engines tests/conformance)
+	@NUMBA_OPT=1 NUMBA_BOUNDSCHECK=1 $(IN_MEMORY) $(PYTEST) $(if $(T),$(T),$(EXACT_TESTS))
 
 .PHONY: soak
 soak: soak-conformance soak-pipeline soak-service soak-bench ## the large counts: thousands of random worlds, every bench plan (long)

@@ -20,7 +20,7 @@ from playwright.sync_api import sync_playwright
 
 from nearcast.client import Client
 from nearcast.demo.city import City
-from nearcast.demo.living import live, settle
+from nearcast.demo.day import live, settle
 from support.console_page import BROWSER_FLAGS, BROWSERS, Console
 from support.http_server import small_server
 

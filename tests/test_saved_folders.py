@@ -10,7 +10,7 @@ import pytest
 
 import nearcast as nc
 from nearcast.service.broker import Broker
-from nearcast.service.callers import Caller
+from nearcast.service.caller import Caller
 from nearcast.service.limits import read_limits
 from nearcast.storage.store import open_store
 

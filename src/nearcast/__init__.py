@@ -9,12 +9,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from nearcast.boolean.engine import Matcher as Matcher
     from nearcast.columns.vocabulary import Vocabulary as Vocabulary
-    from nearcast.engines.boolean import Matcher as Matcher
-    from nearcast.engines.moving import MovingMatcher as MovingMatcher
-    from nearcast.engines.ranked.ranker import Ranker as Ranker
-    from nearcast.engines.registry import IndexInfo as IndexInfo
-    from nearcast.engines.registry import indexes as indexes
+    from nearcast.engine.registry import IndexInfo as IndexInfo
+    from nearcast.engine.registry import indexes as indexes
     from nearcast.errors import NearcastError as NearcastError
     from nearcast.model.analysis import Analysis as Analysis
     from nearcast.model.delivery import Change as Change
@@ -34,6 +32,8 @@ if TYPE_CHECKING:
     from nearcast.model.subscription import Subscription as Subscription
     from nearcast.model.window import CountWindow as CountWindow
     from nearcast.model.window import TimeWindow as TimeWindow
+    from nearcast.moving.engine import MovingMatcher as MovingMatcher
+    from nearcast.ranked.engine import Ranker as Ranker
 
 __version__ = "0.1.0"
 
@@ -45,32 +45,30 @@ _HOME = {
     "CountWindow": "model.window",
     "Delivery": "model.delivery",
     "Explanation": "model.delivery",
-    "IndexInfo": "engines.registry",
+    "IndexInfo": "engine.registry",
     "Interest": "model.interest",
     "MatchReport": "model.delivery",
-    "Matcher": "engines.boolean",
+    "Matcher": "boolean.engine",
     "Message": "model.message",
-    "MovingMatcher": "engines.moving",
+    "MovingMatcher": "moving.engine",
     "MultiPolygon": "model.regions",
     "NearcastError": "errors",
     "Polygon": "model.regions",
     "RankChange": "model.delivery",
     "RankedSubscription": "model.subscription",
-    "Ranker": "engines.ranked.ranker",
+    "Ranker": "ranked.engine",
     "Subscription": "model.subscription",
     "TimeWindow": "model.window",
     "Vocabulary": "columns.vocabulary",
+    "indexes": "engine.registry",
     "parse_interest": "model.interest",
     "region": "model.regions",
 }
 
-__all__ = ["__version__", "indexes", *sorted(_HOME)]
+__all__ = ["__version__", *sorted(_HOME)]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "indexes":
-        # A subpackage that can be called: see its docstring.
-        return import_module("nearcast.indexes")
     if name not in _HOME:
         raise AttributeError(f"module 'nearcast' has no attribute {name!r}")
     value = getattr(import_module(f"nearcast.{_HOME[name]}"), name)

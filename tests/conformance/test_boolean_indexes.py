@@ -11,9 +11,9 @@ from hypothesis.stateful import run_state_machine_as_test
 
 import nearcast as nc
 from nearcast.testing.budget import SOAK, Budget, current_budget
-from nearcast.testing.conformance import BooleanIndexTests
-from nearcast.testing.histories import boolean_history
-from nearcast.testing.random_worlds import run_random_worlds
+from nearcast.testing.conformance.boolean import BooleanIndexTests
+from nearcast.testing.histories.boolean import boolean_history
+from nearcast.testing.scenarios.boolean import run_random_worlds
 
 # Parameters worth a run of their own; an index that is not named runs with its defaults.
 VARIANTS: dict[str, list[dict[str, Any]]] = {
@@ -134,5 +134,5 @@ def test_all_indexes_live_through_the_worlds_of_a_soak(part: int) -> None:
 
 
 def test_answers_are_right_when_every_output_starts_too_small(variant: Variant, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nearcast.engines.kernel_calls.FIRST_ROOM", 1)
+    monkeypatch.setattr("nearcast.engine.kernel_calls.FIRST_ROOM", 1)
     run_random_worlds(variant.make_matcher, 6, seed=77)

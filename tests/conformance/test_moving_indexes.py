@@ -11,9 +11,9 @@ from hypothesis.stateful import run_state_machine_as_test
 
 import nearcast as nc
 from nearcast.testing.budget import Budget, current_budget
-from nearcast.testing.moving_cases import MovingIndexTests
-from nearcast.testing.moving_histories import moving_history
-from nearcast.testing.moving_worlds import run_moving_worlds
+from nearcast.testing.conformance.moving import MovingIndexTests
+from nearcast.testing.histories.moving import moving_history
+from nearcast.testing.scenarios.moving import run_moving_worlds
 
 # Parameters worth a run of their own; an index that is not named runs with its defaults.
 VARIANTS: dict[str, list[dict[str, Any]]] = {
@@ -111,11 +111,11 @@ def test_all_variants_live_through_the_worlds_of_a_soak(first: int) -> None:
 
 
 def test_answers_are_right_when_every_output_starts_too_small(variant: Variant, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nearcast.indexes.moving_base._FIRST_ROOM", 1)
-    monkeypatch.setattr("nearcast.engines.kernel_calls.FIRST_ROOM", 1)
+    monkeypatch.setattr("nearcast.moving.index._FIRST_ROOM", 1)
+    monkeypatch.setattr("nearcast.engine.kernel_calls.FIRST_ROOM", 1)
     run_moving_worlds(variant.make_matcher, 1, seed=77)
 
 
 def test_answers_are_right_when_the_dead_are_cleared_away_at_once(variant: Variant, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nearcast.engines.moving_state._LEAST_DEAD", 0)
+    monkeypatch.setattr("nearcast.moving.state._LEAST_DEAD", 0)
     run_moving_worlds(variant.make_matcher, 2, seed=78)

@@ -15,7 +15,7 @@ from nearcast.model.message import Message
 from nearcast.model.regions import Box, Circle, MultiPolygon, Polygon
 from nearcast.model.subscription import Subscription
 from nearcast.testing import strategies
-from nearcast.testing.oracle import (
+from nearcast.testing.oracles.boolean import (
     Oracle,
     Pair,
     boxes_meet,
@@ -25,7 +25,7 @@ from nearcast.testing.oracle import (
     messages_from_table,
     subscriptions_from_table,
 )
-from nearcast.testing.worlds import World, message_table, random_world, subscription_table
+from nearcast.testing.scenarios.worlds import World, message_table, random_world, subscription_table
 
 _DEGREE_M = math.pi * 6_371_008.8 / 180
 
@@ -229,7 +229,7 @@ def _answers(world: World) -> list[Pair]:
 
 
 def test_the_oracle_needs_neither_the_compiler_nor_the_indexes() -> None:
-    forbidden = ("numba", "nearcast.kernels", "nearcast.columns", "nearcast.indexes", "nearcast.engines")
-    code = f"import sys, nearcast.testing.oracle; print([name for name in {forbidden!r} if name in sys.modules])"
+    forbidden = ("numba", "nearcast.kernels", "nearcast.columns", "nearcast.boolean", "nearcast.papers", "nearcast.engine")
+    code = f"import sys, nearcast.testing.oracles.boolean; print([name for name in {forbidden!r} if name in sys.modules])"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert shown.strip() == "[]"

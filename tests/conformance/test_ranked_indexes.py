@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import nearcast as nc
-from nearcast.engines.ranked.rankings import BUFFER_KINDS
+from nearcast.ranked.factory import BUFFER_KINDS
 from nearcast.testing.budget import Budget, current_budget
-from nearcast.testing.ranked_worlds import run_ranked_worlds
+from nearcast.testing.scenarios.ranked import run_ranked_worlds
 
 # Options worth a run of their own: buffers that are often refilled, and often full.
 BUFFERS: dict[str, list[dict[str, Any]]] = {
@@ -96,13 +96,13 @@ def test_all_variants_live_through_the_worlds_of_a_soak(first: int) -> None:
 def test_answers_are_right_when_room_is_always_short(variant: Variant, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("engines.ranked.tick_state", "engines.ranked.floor_state", "indexes.impact_grid.index"):
         monkeypatch.setattr(f"nearcast.{module}._FIRST_ROOM", 1)
-    monkeypatch.setattr("nearcast.engines.ranked.expiry_calendar._FIRST_CHUNKS", 1)
+    monkeypatch.setattr("nearcast.ranked.expiry_calendar._FIRST_CHUNKS", 1)
     run_ranked_worlds(variant.make_ranker, 2, seed=77)
 
 
 def test_answers_are_right_when_what_is_over_is_cleared_away_at_once(variant: Variant, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nearcast.columns.window._LEAST_OVER", 0)
-    monkeypatch.setattr("nearcast.columns.subscribers._LEAST_WASTE", 0)
+    monkeypatch.setattr("nearcast.ranked.window._LEAST_OVER", 0)
+    monkeypatch.setattr("nearcast.ranked.subscriptions._LEAST_WASTE", 0)
     run_ranked_worlds(variant.make_ranker, 3, seed=78)
 
 

@@ -13,19 +13,19 @@ import pytest
 from numpy.typing import NDArray
 
 import nearcast as nc
-from nearcast.columns.subscribers import SubscriberBatch, Subscribers
-from nearcast.columns.window import ArrivingMessages, MessageWindow
-from nearcast.engines.registry import index_class
-from nearcast.indexes.beside import Beside
-from nearcast.indexes.ranked_base import Ground
-from nearcast.indexes.ranked_indexes import WINDOW_INDEXES
-from nearcast.indexes.window_base import EVERYTHING, Best, WindowIndex
-from nearcast.indexes.window_pieces import Piece
-from nearcast.kernels.window_search import SearchLimits
+from nearcast.engine.in_thread import Beside
+from nearcast.engine.registry import index_class
 from nearcast.model.relevance import distance, relevance, spatial_proximity, text_similarity
 from nearcast.model.spaces import Space
+from nearcast.ranked.index import Ground
+from nearcast.ranked.indexes import WINDOW_INDEXES
+from nearcast.ranked.kernels.window_search import SearchLimits
+from nearcast.ranked.subscriptions import SubscriberBatch, Subscribers
+from nearcast.ranked.window import ArrivingMessages, MessageWindow
+from nearcast.ranked.window_index import EVERYTHING, Best, WindowIndex
+from nearcast.ranked.window_segments import Piece
 from nearcast.testing.budget import Budget
-from nearcast.testing.ranked_worlds import run_ranked_worlds
+from nearcast.testing.scenarios.ranked import run_ranked_worlds
 
 NAMES = list(WINDOW_INDEXES.classes)
 N_SUBSCRIBERS = 8
@@ -122,14 +122,14 @@ def found_of(best: Best, i: int) -> Found:
 
 @pytest.fixture(autouse=True)
 def _clears_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nearcast.columns.window._LEAST_OVER", 0)
+    monkeypatch.setattr("nearcast.ranked.window._LEAST_OVER", 0)
 
 
 def check_worlds(n_worlds: int, monkeypatch: pytest.MonkeyPatch, n_rounds: int = 8) -> None:
     asked = np.arange(N_SUBSCRIBERS, dtype=np.int32)
     n_found = 0
     for seed in range(n_worlds):
-        monkeypatch.setattr("nearcast.indexes.window_pieces.TAIL", (1, 4, 16, 64)[seed % 4])
+        monkeypatch.setattr("nearcast.ranked.window_segments.TAIL", (1, 4, 16, 64)[seed % 4])
         world = World(seed)
         indexes = [index_class(WINDOW_INDEXES, name)(world.ground) for name in NAMES]
         for _ in range(n_rounds):
@@ -153,7 +153,7 @@ def test_every_index_finds_the_best_while_the_window_slides(budget: Budget, monk
 
 def test_answers_are_right_when_many_searches_leave_no_tail(budget: Budget, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("_SHORT_TAIL", 0), ("_WORTH_SETTLING", 1000)):
-        monkeypatch.setattr(f"nearcast.indexes.window_pieces.{name}", value)
+        monkeypatch.setattr(f"nearcast.ranked.window_segments.{name}", value)
     check_worlds(max(6, budget.worlds // 32), monkeypatch)
     world = World(3)
     index = index_class(WINDOW_INDEXES, "window_grid")(world.ground)
@@ -182,8 +182,8 @@ class Counted(Beside[Piece]):
 def beside(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pieces become larger ones soon, in a thread, and not because of a search."""
     for name, value in (("_LEAST_BESIDE", 1), ("_GROWTH", 1), ("_LARGEST_SHARE", 1), ("_WORTH_SETTLING", 0)):
-        monkeypatch.setattr(f"nearcast.indexes.window_pieces.{name}", value)
-    monkeypatch.setattr("nearcast.indexes.window_pieces.Beside", Counted)
+        monkeypatch.setattr(f"nearcast.ranked.window_segments.{name}", value)
+    monkeypatch.setattr("nearcast.ranked.window_segments.Beside", Counted)
 
 
 # Taken over at the next piece, or some pieces later.
@@ -202,7 +202,7 @@ def test_without_room_for_a_larger_piece_the_smaller_ones_go_on(monkeypatch: pyt
     def no_room() -> Piece:
         raise MemoryError("no room")
 
-    monkeypatch.setattr("nearcast.indexes.window_pieces.Beside", lambda make: Counted(no_room))
+    monkeypatch.setattr("nearcast.ranked.window_segments.Beside", lambda make: Counted(no_room))
     Counted.turns = cycle([True])
     with pytest.warns(UserWarning, match="no room"):
         check_worlds(4, monkeypatch)
@@ -230,7 +230,7 @@ def test_many_are_searched_for_as_one_by_one(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_long_lists_are_searched_from_the_most_promising_part_down(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nearcast.indexes.window_pieces.TAIL", 8)
+    monkeypatch.setattr("nearcast.ranked.window_segments.TAIL", 8)
     world = World(2)
     index = index_class(WINDOW_INDEXES, name)(world.ground)
     # Pieces of two thousand and less; in the larger ones each word has more messages than a group of blocks.
@@ -247,7 +247,7 @@ def test_long_lists_are_searched_from_the_most_promising_part_down(name: str, mo
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_index_stays_small_while_the_window_slides(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nearcast.indexes.window_pieces.TAIL", 4)
+    monkeypatch.setattr("nearcast.ranked.window_segments.TAIL", 4)
     world = World(1)
     index = index_class(WINDOW_INDEXES, name)(world.ground)
     sizes = []
@@ -261,7 +261,7 @@ def test_an_index_stays_small_while_the_window_slides(name: str, monkeypatch: py
 @pytest.mark.parametrize("name", NAMES)
 def test_small_pieces_become_one_where_somebody_searches(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for limit, value in (("TAIL", 2), ("_WORTH_SETTLING", 0)):
-        monkeypatch.setattr(f"nearcast.indexes.window_pieces.{limit}", value)
+        monkeypatch.setattr(f"nearcast.ranked.window_segments.{limit}", value)
     made: dict[str, Any] = {"index": "ranked_scan", "space": "plane", "max_distance": 100.0, "window_index": name}
     ranker, n_pieces = nc.Ranker(nc.CountWindow(80), **made), []
     pieces: Any = ranker._ranking.shards[0].window_index
@@ -286,7 +286,7 @@ def test_nobody_finds_anything_in_an_empty_window() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_ranker_gives_the_answers_of_the_oracle(name: str, monkeypatch: pytest.MonkeyPatch, budget: Budget) -> None:
-    monkeypatch.setattr("nearcast.indexes.window_pieces.TAIL", 8)
+    monkeypatch.setattr("nearcast.ranked.window_segments.TAIL", 8)
 
     def make_ranker(**options: Any) -> nc.Ranker:
         given: dict[str, Any] = {"buffer": "kmax", "buffer_parameters": {"factor": 1.0}, **options}

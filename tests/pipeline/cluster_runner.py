@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from nearcast.pipeline.indexing import build_index
-from nearcast.pipeline.matching import start_match
-from nearcast.pipeline.planning import make_plan
-from nearcast.pipeline.prepare import prepare
+from nearcast.pipeline.index.step import build_index
+from nearcast.pipeline.io.sources import read_messages, read_subscriptions
+from nearcast.pipeline.match.stream import start_match
+from nearcast.pipeline.plan.step import make_plan
+from nearcast.pipeline.prepare.step import prepare
 from nearcast.pipeline.session import open_session
-from nearcast.pipeline.settings_table import read_pipeline_settings
-from nearcast.pipeline.sources import read_messages, read_subscriptions
+from nearcast.pipeline.settings import read_pipeline_settings
 
 
 def main() -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from nearcast.pipeline.matching import BatchRunner
+from nearcast.pipeline.io.sources import read_messages
+from nearcast.pipeline.match.stream import BatchRunner
 from nearcast.pipeline.session import local_session
-from nearcast.pipeline.settings_table import read_pipeline_settings
-from nearcast.pipeline.sources import read_messages
+from nearcast.pipeline.settings import read_pipeline_settings
 
 
 def main() -> None:

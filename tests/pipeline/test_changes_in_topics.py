@@ -14,7 +14,7 @@ from nearcast.pipeline.ranked import sources as ranked_sources
 from nearcast.pipeline.ranked.batch_log import RankedBatch
 from nearcast.pipeline.ranked.rules import RankingRules
 from nearcast.pipeline.ranked.stream import start_rank
-from nearcast.pipeline.settings_table import PipelineSettings
+from nearcast.pipeline.settings import PipelineSettings
 from nearcast.pipeline.status import read_batches
 from nearcast.pipeline.tracked import sources as tracked_sources
 from nearcast.pipeline.tracked.stream import start_track

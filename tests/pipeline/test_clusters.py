@@ -17,7 +17,7 @@ import pytest
 
 import nearcast as nc
 from nearcast.pipeline.java import use_java
-from nearcast.pipeline.stream_area import StreamArea
+from nearcast.pipeline.stream_folders import StreamArea
 from nearcast.testing.budget import current_budget
 from support.pipelines import make_messages, make_subscriptions
 

@@ -14,12 +14,12 @@ from typer.testing import CliRunner
 import nearcast as nc
 from nearcast.cli.main import app
 from nearcast.cli.pipeline_tables import show_sample
-from nearcast.pipeline.keyword_statistics import current_statistics
-from nearcast.pipeline.listening import StreamNews
+from nearcast.pipeline.prepare.keyword_statistics import current_statistics
+from nearcast.pipeline.progress import StreamNews
 from nearcast.pipeline.ranked.sample import REACH_M, WINDOW, RankedSummary, ranked_subscriptions
 from nearcast.pipeline.sample_run import N_BATCHES, run_sample
 from nearcast.pipeline.store import Store
-from nearcast.pipeline.stream_area import StreamArea
+from nearcast.pipeline.stream_folders import StreamArea
 from nearcast.workloads import sample_messages, sample_subscriptions
 from support.pipelines import make_messages, make_subscriptions
 from support.ranked_input import rows_of

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import nearcast as nc
-from nearcast.pipeline.settings_table import PipelineSettings
+from nearcast.pipeline.settings import PipelineSettings
 from nearcast.testing.budget import current_budget
 from support.pipelines import make_messages, make_subscriptions, plan_for, publish_here
 

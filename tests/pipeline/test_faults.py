@@ -22,11 +22,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import nearcast as nc
-from nearcast.pipeline.changes import publish_changes
-from nearcast.pipeline.index_version import IndexVersion
-from nearcast.pipeline.settings_table import MECHANISMS, PipelineSettings
+from nearcast.pipeline.index.deltas import publish_changes
+from nearcast.pipeline.index.version import IndexVersion
+from nearcast.pipeline.settings import MECHANISMS, PipelineSettings
 from nearcast.pipeline.status import read_batches
-from nearcast.pipeline.stream_area import StreamArea
+from nearcast.pipeline.stream_folders import StreamArea
 from nearcast.testing.budget import current_budget
 from support.pipelines import make_messages, make_subscriptions, plan_for, publish_here
 

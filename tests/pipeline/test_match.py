@@ -14,19 +14,19 @@ import pyarrow.parquet as pq
 import pytest
 
 import nearcast as nc
-from nearcast.pipeline.changes import pack_deltas, publish_changes
-from nearcast.pipeline.index_version import current_index
-from nearcast.pipeline.indexing import build_index
-from nearcast.pipeline.matching import BatchRunner, start_match
-from nearcast.pipeline.pins import pinned_numbers
-from nearcast.pipeline.planning import make_plan
-from nearcast.pipeline.prepare import HISTORY, prepare
+from nearcast.pipeline.index.deltas import pack_deltas, publish_changes
+from nearcast.pipeline.index.step import build_index
+from nearcast.pipeline.index.version import current_index
+from nearcast.pipeline.index.version_leases import pinned_numbers
+from nearcast.pipeline.io.sinks import ParquetSink, without_repeats
+from nearcast.pipeline.io.sources import read_messages, read_subscriptions
+from nearcast.pipeline.match.stream import BatchRunner, start_match
+from nearcast.pipeline.plan.step import make_plan
+from nearcast.pipeline.prepare.step import HISTORY, prepare
 from nearcast.pipeline.rebalance import rebalance
-from nearcast.pipeline.settings_table import MECHANISMS, PipelineSettings
-from nearcast.pipeline.sinks import ParquetSink, without_repeats
-from nearcast.pipeline.sources import read_messages, read_subscriptions
+from nearcast.pipeline.settings import MECHANISMS, PipelineSettings
 from nearcast.pipeline.status import read_batches, stream_status
-from nearcast.pipeline.stream_area import StreamArea
+from nearcast.pipeline.stream_folders import StreamArea
 from nearcast.testing.budget import current_budget
 from nearcast.workloads import open_workload
 from support.pipelines import make_messages, make_subscriptions, plan_for, publish_here

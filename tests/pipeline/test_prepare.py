@@ -13,11 +13,11 @@ import pytest
 
 from nearcast.columns.folder import read_folder
 from nearcast.errors import PipelineError
-from nearcast.pipeline.keyword_statistics import current_statistics
-from nearcast.pipeline.planning import make_plan
-from nearcast.pipeline.prepare import HISTORY, MESSAGES, QUARANTINE, prepare
-from nearcast.pipeline.settings_table import PipelineSettings
-from nearcast.pipeline.sources import read_messages, read_subscriptions
+from nearcast.pipeline.io.sources import read_messages, read_subscriptions
+from nearcast.pipeline.plan.step import make_plan
+from nearcast.pipeline.prepare.keyword_statistics import current_statistics
+from nearcast.pipeline.prepare.step import HISTORY, MESSAGES, QUARANTINE, prepare
+from nearcast.pipeline.settings import PipelineSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

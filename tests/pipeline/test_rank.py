@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import nearcast as nc
+from nearcast.pipeline.io.sinks import ParquetSink, without_repeats
 from nearcast.pipeline.keeping.areas import RankedArea
 from nearcast.pipeline.keeping.wishes import wish_layout
 from nearcast.pipeline.ranked.batch_log import RankedBatch
@@ -21,10 +22,9 @@ from nearcast.pipeline.ranked.rules import RankingRules
 from nearcast.pipeline.ranked.sources import named_changes, read_rows
 from nearcast.pipeline.ranked.sources import rows_of as rows_of_frames
 from nearcast.pipeline.ranked.stream import RankedRunner, start_rank
-from nearcast.pipeline.settings_table import MECHANISMS, PipelineSettings
-from nearcast.pipeline.sinks import ParquetSink, without_repeats
+from nearcast.pipeline.settings import MECHANISMS, PipelineSettings
 from nearcast.pipeline.status import read_batches, stream_status
-from nearcast.pipeline.stream_area import StreamArea
+from nearcast.pipeline.stream_folders import StreamArea
 from nearcast.testing.budget import current_budget
 from support.ranked_input import Change, StreamMaker, as_changes, changes_of, incident_batches, rows_of
 

@@ -15,7 +15,7 @@ from nearcast.bench.metrics import METRICS
 from nearcast.bench.plan_kinds import DEFAULT_METRICS
 from nearcast.bench.record import read_records
 from nearcast.errors import NearcastError
-from nearcast.pipeline.stream_area import StreamArea
+from nearcast.pipeline.stream_folders import StreamArea
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -22,9 +22,9 @@ from nearcast.pipeline.keeping.sequencing import latest_changes, ordered_message
 from nearcast.pipeline.keeping.wishes import wish_layout
 from nearcast.pipeline.ranked.batch_log import RankedBatch
 from nearcast.pipeline.ranked.rules import RankingRules
-from nearcast.pipeline.settings_table import MECHANISMS, PipelineSettings
+from nearcast.pipeline.settings import MECHANISMS, PipelineSettings
 from nearcast.pipeline.status import read_batches
-from nearcast.pipeline.stream_area import StreamArea
+from nearcast.pipeline.stream_folders import StreamArea
 from nearcast.testing.budget import current_budget
 from support.killed_streams import KilledStream, files_by_batch
 from support.ranked_input import StreamMaker, as_changes, changes_of, rows_of

@@ -12,15 +12,15 @@ import pytest
 
 import nearcast as nc
 from nearcast.errors import PipelineError
-from nearcast.pipeline.changes import QUARANTINE, current_rows
-from nearcast.pipeline.index_version import current_index
-from nearcast.pipeline.indexing import build_index
-from nearcast.pipeline.matching import BatchRunner, start_match
-from nearcast.pipeline.settings_table import PipelineSettings
-from nearcast.pipeline.sinks import sink_of
-from nearcast.pipeline.sources import read_messages, read_subscriptions
-from nearcast.pipeline.stream_area import StreamArea
-from nearcast.pipeline.topic_changes import begin_index, take_up_changes
+from nearcast.pipeline.index.deltas import QUARANTINE, current_rows
+from nearcast.pipeline.index.step import build_index
+from nearcast.pipeline.index.version import current_index
+from nearcast.pipeline.io.sinks import sink_of
+from nearcast.pipeline.io.sources import read_messages, read_subscriptions
+from nearcast.pipeline.io.topic_changes import begin_index, take_up_changes
+from nearcast.pipeline.match.stream import BatchRunner, start_match
+from nearcast.pipeline.settings import PipelineSettings
+from nearcast.pipeline.stream_folders import StreamArea
 from nearcast.topics.files import FileTopic
 from nearcast.topics.records import Record, ended_record, message_record, put_record, record_of
 from nearcast.topics.topic import TopicAddress

@@ -14,19 +14,19 @@ import pytest
 
 import nearcast as nc
 from nearcast.errors import PipelineError
+from nearcast.pipeline.io.sinks import ParquetSink, without_repeats
 from nearcast.pipeline.keeping.areas import TrackedArea
 from nearcast.pipeline.keeping.wishes import wish_layout
 from nearcast.pipeline.ranked.stream import start_rank
-from nearcast.pipeline.settings_table import PipelineSettings
-from nearcast.pipeline.sinks import ParquetSink, without_repeats
+from nearcast.pipeline.settings import PipelineSettings
 from nearcast.pipeline.status import read_batches, stream_status
-from nearcast.pipeline.stream_area import StreamArea
+from nearcast.pipeline.stream_folders import StreamArea
 from nearcast.pipeline.tracked.rules import TrackingRules
 from nearcast.pipeline.tracked.sources import read_rows
 from nearcast.pipeline.tracked.sources import rows_of as rows_of_frames
 from nearcast.pipeline.tracked.stream import TrackedRunner, start_track
 from nearcast.testing.budget import current_budget
-from nearcast.testing.moving_oracle import MovingOracle
+from nearcast.testing.oracles.moving import MovingOracle
 from support.tracked_input import Change, OneProcess, TrackMaker, rows_of
 
 if TYPE_CHECKING:

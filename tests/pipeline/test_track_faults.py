@@ -19,12 +19,12 @@ from typer.testing import CliRunner
 
 from nearcast.cli.main import app
 from nearcast.pipeline.keeping.wishes import wish_layout
-from nearcast.pipeline.settings_table import PipelineSettings
+from nearcast.pipeline.settings import PipelineSettings
 from nearcast.pipeline.status import read_batches
-from nearcast.pipeline.stream_area import StreamArea
+from nearcast.pipeline.stream_folders import StreamArea
 from nearcast.pipeline.tracked.rules import TrackingRules
 from nearcast.testing.budget import current_budget
-from nearcast.testing.moving_oracle import MovingOracle
+from nearcast.testing.oracles.moving import MovingOracle
 from support.killed_streams import KilledStream, files_by_batch
 from support.tracked_input import OneProcess, RawBatch, TrackMaker, rows_of
 

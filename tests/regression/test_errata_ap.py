@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import nearcast as nc
-from nearcast.indexes.adaptive_tree.expect import likelihoods, no_history
-from nearcast.indexes.adaptive_tree.layout import BLOCK_FIELDS, FIRST, ROOT
-from nearcast.indexes.adaptive_tree.rebuild.build import divergence
-from nearcast.testing.comparison import Comparison
-from nearcast.testing.oracle import Oracle
+from nearcast.papers.boolean.adaptive_tree.cost_inputs import likelihoods, no_history
+from nearcast.papers.boolean.adaptive_tree.kernels.rebuild import divergence
+from nearcast.papers.boolean.adaptive_tree.layout import BLOCK_FIELDS, FIRST, ROOT
+from nearcast.testing.comparison.boolean import Comparison
+from nearcast.testing.oracles.boolean import Oracle
 from nearcast.workloads import open_workload
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import nearcast as nc
-from nearcast.testing.oracle import Oracle
+from nearcast.testing.oracles.boolean import Oracle
 from nearcast.workloads import open_workload
 
 INDEXES = ("space_first_quadtree", "keyword_first_quadtree")

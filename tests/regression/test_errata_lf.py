@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 import nearcast as nc
-from nearcast.indexes.cost_filter.costs import cost_figures
-from nearcast.indexes.cost_filter.match import pruning_is_dearer
-from nearcast.testing.oracle import Oracle
+from nearcast.papers.boolean.cost_filter.costs import cost_figures
+from nearcast.papers.boolean.cost_filter.kernels import pruning_is_dearer
+from nearcast.testing.oracles.boolean import Oracle
 
 Rectangle = tuple[float, float, float, float]
 
@@ -343,8 +343,8 @@ def test_lists_are_verified_in_the_leaves_of_the_trie_instead_of_whole_leaves(mo
 
 def prune_always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the quadtree and list pruning look free, and direct verification dear."""
-    from nearcast.indexes.cost_filter import index
-    from nearcast.indexes.cost_filter.layout import LOOK
+    from nearcast.papers.boolean.cost_filter import index
+    from nearcast.papers.boolean.cost_filter.layout import LOOK
 
     def biased(*given: Any) -> Any:
         figures = cost_figures(*given)

@@ -1,8 +1,8 @@
 """Errors in the printed algorithms of the R^t-tree paper: each loses or invents answers that our index gives right.
 
 E1 to E6 and E1b are numbers of our list of errata; E27 (a count in example 6) is in
-`tests/unit/indexes/textual_rtree/test_paper_example.py`. The printed forms below run in plain Python on the very tree of our
-index.
+`tests/unit/papers/boolean/textual_rtree/test_paper_example.py`. The printed forms below run in plain Python on
+the very tree of our index.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import nearcast as nc
-from nearcast.kernels.rtree import PLACES, ROOT, RTreeArrays, insert_item, with_room
-from nearcast.testing.oracle import Oracle
+from nearcast.papers.boolean.kernels.rtree import PLACES, ROOT, RTreeArrays, insert_item, with_room
+from nearcast.testing.oracles.boolean import Oracle
 
 Rectangle = tuple[float, float, float, float]
 Lists = dict[str, list[int]]

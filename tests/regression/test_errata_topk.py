@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 import nearcast as nc
-from nearcast.engines.ranked.buffer_kinds import _band_size, _turnovers
-from nearcast.engines.ranked.buffered_ranking import BufferedRanking
-from nearcast.indexes.group_pruned.index import GroupPruned
 from nearcast.model.relevance import idf_weight, relevance, spatial_proximity, text_similarity
-from nearcast.testing.ranked_oracle import RankedOracle
-from nearcast.testing.ranked_worlds import compare_lists, compare_steps, run_ranked_worlds
+from nearcast.papers.ranked.group_pruned.index import GroupPruned
+from nearcast.papers.ranked.skyband.buffer_kinds import _band_size, _turnovers
+from nearcast.papers.ranked.skyband.engine import BufferedRanking
+from nearcast.testing.oracles.ranked import RankedOracle
+from nearcast.testing.scenarios.ranked import compare_lists, compare_steps, run_ranked_worlds
 
 PRUNED = ["individually_pruned", "group_pruned", "covering_quadtree"]
 REACH = 10.0

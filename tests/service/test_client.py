@@ -18,7 +18,7 @@ import pytest
 
 import nearcast as nc
 from nearcast.client import ApiError, AsyncClient, Client, ServerUnreachable, verify_webhook
-from nearcast.client.resuming import Resume, refusal
+from nearcast.client.cursor import Resume, refusal
 from nearcast.client.shapes import place_shape, region_shape
 from nearcast.errors import NearcastError
 from nearcast.wire.api import (

@@ -12,8 +12,8 @@ import pytest
 
 import nearcast as nc
 from nearcast.model.regions import Box
-from nearcast.pipeline.empty_index import SUBSCRIPTION_SCHEMA
-from nearcast.pipeline.topic_changes import change_table
+from nearcast.pipeline.index.empty_version import SUBSCRIPTION_SCHEMA
+from nearcast.pipeline.io.topic_changes import change_table
 from nearcast.topics.files import FileTopic
 from nearcast.topics.records import MATCH, read_record, record_of
 from support.http_server import SmallServer, small_server

@@ -17,9 +17,9 @@ from nearcast.model.regions import Box, Circle, Region
 from nearcast.model.subscription import RankedSubscription, Subscription
 from nearcast.model.window import CountWindow
 from nearcast.testing.budget import Budget
-from nearcast.testing.moving_oracle import MovingOracle
-from nearcast.testing.oracle import Oracle
-from nearcast.testing.ranked_oracle import RankedOracle
+from nearcast.testing.oracles.boolean import Oracle
+from nearcast.testing.oracles.moving import MovingOracle
+from nearcast.testing.oracles.ranked import RankedOracle
 from support.http_server import SmallServer, small_server
 
 WORDS = ("ash", "birch", "cedar", "elm", "fir", "oak")

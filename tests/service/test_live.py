@@ -20,13 +20,13 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
 from nearcast.client import ApiError, AsyncClient, Client
-from nearcast.load.listening import Tally, open_listeners
-from nearcast.load.posting import Target
+from nearcast.load.http_connection import Target
+from nearcast.load.listeners import Tally, open_listeners
 from nearcast.service.broker import Broker
-from nearcast.service.callers import Caller
+from nearcast.service.caller import Caller
 from nearcast.service.limits import read_limits
-from nearcast.service.live.opening import LiveRequest, LiveStreams
-from nearcast.service.reading import Frame, Pace
+from nearcast.service.push.live_request import LiveRequest, LiveStreams
+from nearcast.service.push.stream_reader import Frame, Pace
 from nearcast.storage.store import open_store
 from nearcast.testing.budget import Budget
 from nearcast.wire.api import DeliveryOptions, Event, MessageIn, PointShape, RateLimit, SubscriptionIn

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from nearcast.cli.main import app
-from nearcast.load.figures import Figures, percentile
+from nearcast.load.results import Figures, percentile
 from support.http_server import SmallServer
 
 pytestmark = pytest.mark.xdist_group("service")

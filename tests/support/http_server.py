@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from nearcast.service.keys import make_key
+from nearcast.service.auth.keys import make_key
 from nearcast.storage.batch import Batch
 from nearcast.storage.store import open_store
 from nearcast.wire.api import KeyIn, Role

@@ -6,7 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nearcast.pipeline.index_version import (
+from nearcast.pipeline.index.shard_folder import REACH, WORDS, build_shard, route_rows, words_table
+from nearcast.pipeline.index.step import REASON, stored_shard
+from nearcast.pipeline.index.version import (
     IndexVersion,
     ShardBase,
     current_number,
@@ -15,12 +17,10 @@ from nearcast.pipeline.index_version import (
     routing_folder,
     rows_folder,
 )
-from nearcast.pipeline.indexing import REASON, stored_shard
-from nearcast.pipeline.keyword_statistics import KeywordStatistics
-from nearcast.pipeline.planning import plan_shards
-from nearcast.pipeline.settings_table import PipelineSettings
-from nearcast.pipeline.shard_folder import REACH, WORDS, build_shard, route_rows, words_table
-from nearcast.pipeline.shard_plan import ShardPlan, publish_plan
+from nearcast.pipeline.plan.shard_plan import ShardPlan, publish_plan
+from nearcast.pipeline.plan.step import plan_shards
+from nearcast.pipeline.prepare.keyword_statistics import KeywordStatistics
+from nearcast.pipeline.settings import PipelineSettings
 
 KEYWORDS = [f"w{number}" for number in range(40)]
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from nearcast.engines.ranked.ranker import Ranker
 from nearcast.model.analysis import Analysis
 from nearcast.pipeline.ranked.batch_log import RankedBatch
 from nearcast.pipeline.ranked.sample import ranked_subscriptions
+from nearcast.ranked.engine import Ranker
 from nearcast.workloads import sample_messages
 
 WORDS = [f"w{number}" for number in range(12)]

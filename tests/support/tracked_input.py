@@ -15,8 +15,8 @@ from nearcast.model.ids import Id
 from nearcast.model.message import Message
 from nearcast.model.regions import Box, Region, region
 from nearcast.model.subscription import Subscription
-from nearcast.testing.moving_worlds import translated
-from nearcast.testing.worlds import WorldMaker
+from nearcast.testing.scenarios.moving import translated
+from nearcast.testing.scenarios.worlds import WorldMaker
 
 Change = tuple[int, Id, Id, int]
 """Tick, subscription, message, +1 or -1."""

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from nearcast.engines.boolean import Matcher
+from nearcast.boolean.engine import Matcher
 from nearcast.errors import NearcastError
 
 _SHOWN_PAIRS = 3

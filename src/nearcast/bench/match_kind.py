@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from nearcast.bench.answers import compare_answers, count_work, sorted_answer, spread_rows
 from nearcast.bench.plan import Plan, Point, Series
 from nearcast.bench.record import Record
-from nearcast.engines.boolean import Matcher
-from nearcast.engines.registry import indexes
+from nearcast.boolean.engine import Matcher
+from nearcast.engine.registry import indexes
 from nearcast.errors import NearcastError, PlanError
 from nearcast.timing import in_chunks, time_passes, timed
 from nearcast.workloads import open_workload

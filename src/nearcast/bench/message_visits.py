@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from nearcast.pipeline.plan.routing import child_of_words
+from nearcast.pipeline.plan.shard_plan import ShardPlan
+from nearcast.pipeline.plan.shard_tree import IdNode, Node, Shard, WordNode
 from nearcast.pipeline.ranked.homes import FUSED
-from nearcast.pipeline.routing import child_of_words
-from nearcast.pipeline.shard_plan import ShardPlan
-from nearcast.pipeline.shard_tree import IdNode, Node, Shard, WordNode
 
 
 def visits_of(plan: ShardPlan, messages: pa.Table) -> NDArray[np.int64]:

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from nearcast.bench.plan import Plan, Point, Series
 from nearcast.bench.record import Record
-from nearcast.engines.moving import MovingMatcher
-from nearcast.engines.registry import indexes
+from nearcast.engine.registry import indexes
 from nearcast.errors import NearcastError, PlanError
+from nearcast.moving.engine import MovingMatcher
 from nearcast.timing import time_once, timed
 from nearcast.workloads import open_workload
 from nearcast.workloads.base import Workload

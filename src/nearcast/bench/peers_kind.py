@@ -18,7 +18,7 @@ from nearcast.bench.peers import PEERS
 from nearcast.bench.peers.peer import Peer
 from nearcast.bench.plan import Plan, Point, Series
 from nearcast.bench.record import Record
-from nearcast.engines.boolean import Matcher
+from nearcast.boolean.engine import Matcher
 from nearcast.errors import PlanError
 from nearcast.timing import in_chunks, time_once, time_passes
 from nearcast.workloads import open_workload

@@ -21,16 +21,16 @@ from nearcast.bench.peers.peer import with_rarest
 from nearcast.bench.pipeline_sql import join_clever, join_plain
 from nearcast.bench.plan import Plan, Point, Series
 from nearcast.bench.record import Record
-from nearcast.engines.boolean import Matcher
+from nearcast.boolean.engine import Matcher
 from nearcast.errors import NearcastError, PlanError
-from nearcast.pipeline.indexing import build_index
-from nearcast.pipeline.keyword_statistics import KeywordStatistics
-from nearcast.pipeline.listening import StreamNews, news_of
-from nearcast.pipeline.matching import BatchRunner
-from nearcast.pipeline.planning import plan_shards
+from nearcast.pipeline.index.step import build_index
+from nearcast.pipeline.match.stream import BatchRunner
+from nearcast.pipeline.plan.shard_plan import publish_plan
+from nearcast.pipeline.plan.step import plan_shards
+from nearcast.pipeline.prepare.keyword_statistics import KeywordStatistics
+from nearcast.pipeline.progress import StreamNews, news_of
 from nearcast.pipeline.session import local_session
-from nearcast.pipeline.settings_table import PipelineSettings
-from nearcast.pipeline.shard_plan import publish_plan
+from nearcast.pipeline.settings import PipelineSettings
 from nearcast.workloads import open_workload
 
 if TYPE_CHECKING:

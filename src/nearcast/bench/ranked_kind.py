@@ -24,12 +24,12 @@ from nearcast.bench.change_sums import sum_of_changes
 from nearcast.bench.plan import Plan, Point, Series
 from nearcast.bench.ranked_story import check_usable, frequencies_of, ranked_subscriptions
 from nearcast.bench.record import Record
-from nearcast.engines.ranked.ranker import Ranker
-from nearcast.engines.ranked.rankings import BUFFER_KINDS, buffer_kind, buffers_for
-from nearcast.engines.registry import create, indexes
+from nearcast.engine.registry import create, indexes
 from nearcast.errors import NearcastError, PlanError
-from nearcast.indexes.ranked_indexes import RANKED_INDEXES
 from nearcast.model.window import TimeWindow
+from nearcast.ranked.engine import Ranker
+from nearcast.ranked.factory import BUFFER_KINDS, buffer_kind, buffers_for
+from nearcast.ranked.indexes import RANKED_INDEXES
 from nearcast.workloads import open_workload
 
 _SUBSCRIBED_AT_ONCE = 100_000

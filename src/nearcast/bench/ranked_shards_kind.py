@@ -19,9 +19,9 @@ from nearcast.bench.plan import Plan, Point, Series
 from nearcast.bench.ranked_story import RankedStory, taken_by
 from nearcast.bench.record import Record
 from nearcast.bench.shard_world import BatchWork, ShardWorld, make_world
-from nearcast.engines.ranked.ranker import Ranker
 from nearcast.errors import NearcastError, PlanError
-from nearcast.pipeline.settings_table import MECHANISMS
+from nearcast.pipeline.settings import MECHANISMS
+from nearcast.ranked.engine import Ranker
 from nearcast.workloads import open_workload
 
 ONE_PROCESS = "one_process"

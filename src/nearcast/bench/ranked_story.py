@@ -13,11 +13,11 @@ import pyarrow as pa
 
 from nearcast.bench.plan import Size
 from nearcast.columns.messages import keyword_sets_of
-from nearcast.engines.ranked.ranker import Ranker
 from nearcast.errors import NearcastError
 from nearcast.model.normalise import Keyword
 from nearcast.model.window import CountWindow
 from nearcast.pipeline.ranked.batch_log import RankedBatch
+from nearcast.ranked.engine import Ranker
 from nearcast.workloads import Workload
 
 _FILED_AT_ONCE = 100_000

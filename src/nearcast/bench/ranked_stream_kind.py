@@ -26,13 +26,12 @@ from nearcast.bench.plan import Plan, Point, Series
 from nearcast.bench.ranked_shards_kind import METHODS, ONE_PROCESS, check_ranked_series
 from nearcast.bench.ranked_story import RankedStory
 from nearcast.bench.record import Record
-from nearcast.engines.ranked.ranker import Ranker
 from nearcast.errors import NearcastError
 from nearcast.pipeline.keeping.areas import RankedArea
 from nearcast.pipeline.keeping.layouts import layout_of
 from nearcast.pipeline.keeping.live_shards import LiveShards
-from nearcast.pipeline.keyword_statistics import KeywordStatistics, publish_statistics
-from nearcast.pipeline.listening import news_of
+from nearcast.pipeline.prepare.keyword_statistics import KeywordStatistics, publish_statistics
+from nearcast.pipeline.progress import news_of
 from nearcast.pipeline.ranked.batch_log import RankedBatch
 from nearcast.pipeline.ranked.homes import FUSED
 from nearcast.pipeline.ranked.layouts import RankedPlace
@@ -40,8 +39,9 @@ from nearcast.pipeline.ranked.rules import RankingRules
 from nearcast.pipeline.ranked.sources import read_rows
 from nearcast.pipeline.ranked.stream import start_rank
 from nearcast.pipeline.session import local_session
-from nearcast.pipeline.settings_table import PipelineSettings
-from nearcast.pipeline.stream_area import StreamArea
+from nearcast.pipeline.settings import PipelineSettings
+from nearcast.pipeline.stream_folders import StreamArea
+from nearcast.ranked.engine import Ranker
 from nearcast.workloads import open_workload
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from pyarrow import ipc
 from nearcast.bench.answers import compare_answers, count_work, sorted_answer, spread_rows
 from nearcast.bench.plan import Plan, Point, Series
 from nearcast.bench.record import Record
-from nearcast.engines.boolean import Matcher
+from nearcast.boolean.engine import Matcher
 from nearcast.errors import NearcastError, PlanError
 from nearcast.machine import peak_bytes, reset_peak
 from nearcast.model.message import Message

@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 
 from nearcast.bench.change_sums import added, sum_of_changes
 from nearcast.bench.ranked_story import RankedStory
+from nearcast.pipeline.plan.shard_plan import ShardPlan
 from nearcast.pipeline.ranked.batch_log import RankedBatch
 from nearcast.pipeline.ranked.fused_shard import FusedShard
 from nearcast.pipeline.ranked.homes import FUSED
 from nearcast.pipeline.ranked.planning import plan_ranked
 from nearcast.pipeline.ranked.split_shard import SplitShard
-from nearcast.pipeline.shard_plan import ShardPlan
 
 _PLAN_ROWS = 50_000
 Done = TypeVar("Done")

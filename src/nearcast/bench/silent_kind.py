@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from nearcast.bench.moving_kind import RoadJourney, Step
 from nearcast.bench.plan import Plan, Point, Series
 from nearcast.bench.record import Record
-from nearcast.engines.moving import MovingMatcher
 from nearcast.errors import NearcastError, PlanError
 from nearcast.model.ids import Id
 from nearcast.model.regions import Box, Region
 from nearcast.model.spaces import Space
+from nearcast.moving.engine import MovingMatcher
 
 _FEW = 200
 METHODS: dict[str, bool | str] = {"plain": False, "safe_regions": True, "safe_cells": "cells"}

@@ -22,7 +22,7 @@ from nearcast.bench.simulation.cluster import simulate
 from nearcast.bench.simulation.cost_model import CostModel, MeasuredShards, ShardLoads, error_percent
 from nearcast.bench.simulation.routing import Sample, routed
 from nearcast.pipeline.ranked.homes import FUSED
-from nearcast.pipeline.settings_table import MECHANISMS
+from nearcast.pipeline.settings import MECHANISMS
 from nearcast.workloads import open_workload
 
 METHODS = MECHANISMS

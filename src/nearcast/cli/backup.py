@@ -14,10 +14,10 @@ def backup(
 ) -> None:
     """Copy a store into one file, also while the server runs. Everything acknowledged before is in it."""
     from nearcast.cli.console import remarks
-    from nearcast.cli.needs import need_service
+    from nearcast.cli.extras import need_service
 
     need_service()
-    from nearcast.storage.copying import back_up
+    from nearcast.storage.backup import back_up
 
     n_rows = back_up(store, target)
     remarks().print(f"{n_rows:,} rows written to {target}")
@@ -29,10 +29,10 @@ def restore(
 ) -> None:
     """Make a store from a backup, of the same or of the other kind. The store must be empty."""
     from nearcast.cli.console import remarks
-    from nearcast.cli.needs import need_service
+    from nearcast.cli.extras import need_service
 
     need_service()
-    from nearcast.storage.copying import restore_store
+    from nearcast.storage.backup import restore_store
 
     n_rows = restore_store(source, store)
     remarks().print(f"{n_rows:,} rows restored from {source}")

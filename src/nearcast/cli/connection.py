@@ -16,7 +16,7 @@ Key = Annotated[str | None, typer.Option("--key", envvar="NEARCAST_KEY", help="A
 
 
 def connect(url: str, key: str | None) -> Client:
-    from nearcast.cli.needs import need_service
+    from nearcast.cli.extras import need_service
 
     need_service()
     from nearcast.client import Client

@@ -18,13 +18,13 @@ def demo(
     ] = None,
 ) -> None:
     """Start a server in a simulated city and look at it: New York, real reports, cars that pass by. Ctrl-C ends it."""
-    from nearcast.cli.needs import need_service
+    from nearcast.cli.extras import need_service
 
     need_service()
     from tempfile import TemporaryDirectory
 
     from nearcast.cli.console import remarks
-    from nearcast.demo.running import run_demo
+    from nearcast.demo.run import run_demo
 
     with contextlib.ExitStack() as left:
         place = folder or Path(left.enter_context(TemporaryDirectory(prefix="nearcast-demo-")))

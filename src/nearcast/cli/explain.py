@@ -27,8 +27,8 @@ def explain(
 ) -> None:
     """Explain whether a message reaches a subscription, and the way through the index; of a file, or of a server (--url)."""
     import nearcast as nc
-    from nearcast.cli.parameters import read_place
-    from nearcast.cli.reading import read_all
+    from nearcast.cli.input_files import read_all
+    from nearcast.cli.options import read_place
     from nearcast.errors import NearcastError
 
     if url is not None:
@@ -58,7 +58,7 @@ def explain(
 def _explain_there(
     url: str, key: str | None, id: str, message_id: str | None, at: str | None, keywords: str | None, text: str | None
 ) -> None:
-    from nearcast.cli.parameters import read_place
+    from nearcast.cli.options import read_place
     from nearcast.errors import NearcastError
 
     if (message_id is None) == (at is None):

@@ -48,7 +48,7 @@ def generate(
 ) -> None:
     """Generate messages and subscriptions of a workload; the same arguments give the same files."""
     from nearcast.cli.console import progress_bar
-    from nearcast.cli.parameters import read_settings
+    from nearcast.cli.options import read_settings
     from nearcast.errors import NearcastError
     from nearcast.workloads import open_workload
 

@@ -11,9 +11,9 @@ def indexes(
     kind: Annotated[str | None, typer.Option(help="Only one kind of subscription: boolean, moving or ranked.")] = None,
 ) -> None:
     """List the indexes with the papers they come from and their parameters."""
+    from nearcast.boolean.indexes import BOOLEAN_INDEXES
     from nearcast.cli.console import results, table_of
-    from nearcast.engines import registry
-    from nearcast.indexes.boolean_indexes import BOOLEAN_INDEXES
+    from nearcast.engine import registry
 
     rows = []
     for wanted in (kind,) if kind is not None else registry.KINDS:

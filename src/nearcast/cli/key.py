@@ -21,13 +21,13 @@ def create(
     store: Store = "nearcast.db",
 ) -> None:
     """Make a key and print its secret, which is shown only now."""
-    from nearcast.cli.needs import need_service
+    from nearcast.cli.extras import need_service
 
     need_service()
     import msgspec
 
     from nearcast.errors import NearcastError
-    from nearcast.service.keys import make_key
+    from nearcast.service.auth.keys import make_key
     from nearcast.storage.batch import AuditRow, Batch
     from nearcast.storage.store import open_store
     from nearcast.wire.api import KeyIn, Name
@@ -50,10 +50,10 @@ def create(
 @app.command("list")
 def show(tenant: Annotated[str | None, typer.Option(help="Only of this tenant.")] = None, store: Store = "nearcast.db") -> None:
     """List keys, without their secrets."""
-    from nearcast.cli.needs import need_service
+    from nearcast.cli.extras import need_service
 
     need_service()
-    from nearcast.service.keys import key_out
+    from nearcast.service.auth.keys import key_out
     from nearcast.storage.store import open_store
 
     kept = open_store(store)
@@ -70,7 +70,7 @@ def remove(
     id: Annotated[str, typer.Argument(help="Id of the key, from nearcast key list.")], store: Store = "nearcast.db"
 ) -> None:
     """Remove a key; a running server forgets it within seconds."""
-    from nearcast.cli.needs import need_service
+    from nearcast.cli.extras import need_service
 
     need_service()
     from nearcast.errors import NearcastError

@@ -11,7 +11,7 @@ from nearcast.cli.connection import DEFAULT_URL, Key, Url
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from nearcast.load.figures import Figures
+    from nearcast.load.results import Figures
 
 
 def load(
@@ -31,39 +31,39 @@ def load(
     """Send load and show what was kept (acknowledged after it was on disk), how long it took, what live connections got."""
     import asyncio
 
-    from nearcast.cli.needs import need_service
+    from nearcast.cli.extras import need_service
 
     need_service()
     from nearcast.cli.console import progress_bar, results, table_of
-    from nearcast.cli.parameters import read_settings
-    from nearcast.load.figures import HEADER
-    from nearcast.load.posting import Target
+    from nearcast.cli.options import read_settings
+    from nearcast.load.http_connection import Target
+    from nearcast.load.results import HEADER
     from nearcast.workloads import open_workload
 
     source, target = open_workload(workload, **read_settings(settings or ())), Target.of(url, key)
 
     async def run(progress: Progress) -> list[Figures]:
-        from nearcast.load import measuring, preparing
+        from nearcast.load import phases, requests
 
-        def bar(what: str, total: int) -> measuring.Progress:
+        def bar(what: str, total: int) -> phases.Progress:
             task = progress.add_task(what, total=total)
             return lambda n: progress.advance(task, n)
 
         found = []
         if subscriptions:
-            pieces = preparing.subscription_pieces(source, subscriptions, seed)
-            found.append(await measuring.file_subscriptions(target, pieces, bar("subscriptions", subscriptions)))
+            pieces = requests.subscription_pieces(source, subscriptions, seed)
+            found.append(await phases.file_subscriptions(target, pieces, bar("subscriptions", subscriptions)))
         if bulk:
-            bodies, sizes = preparing.bulk_bodies(preparing.messages_of(source, bulk, seed), batch)
+            bodies, sizes = requests.bulk_bodies(requests.messages_of(source, bulk, seed), batch)
             shared = max(1, connections // 16)
-            found.append(await measuring.publish_bulk(target, bodies, sizes, shared, bar("bulk messages", bulk)))
+            found.append(await phases.publish_bulk(target, bodies, sizes, shared, bar("bulk messages", bulk)))
         if single:
-            singles = preparing.single_bodies(preparing.messages_of(source, single, seed + 1))
-            found.append(await measuring.publish_singly(target, singles, connections, bar("single messages", single)))
+            singles = requests.single_bodies(requests.messages_of(source, single, seed + 1))
+            found.append(await phases.publish_singly(target, singles, connections, bar("single messages", single)))
         if listeners and live:
-            messages = preparing.messages_of(source, live, seed + 2, (measuring.LIVE_WORD,))
-            bodies, sizes = preparing.bulk_bodies(messages, 100)
-            found.append(await measuring.fan_out(target, listeners, bodies, sizes, bar("live messages", live)))
+            messages = requests.messages_of(source, live, seed + 2, (phases.LIVE_WORD,))
+            bodies, sizes = requests.bulk_bodies(messages, 100)
+            found.append(await phases.fan_out(target, listeners, bodies, sizes, bar("live messages", live)))
         return found
 
     with progress_bar() as progress:

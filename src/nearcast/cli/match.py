@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     import nearcast as nc
-    from nearcast.cli.reading import Batch
+    from nearcast.cli.input_files import Batch
 
 _SHOWN_REJECTIONS = 5
 
@@ -47,9 +47,9 @@ def match(
 
     import nearcast as nc
     from nearcast.cli.console import progress_bar, remarks
-    from nearcast.cli.parameters import read_settings
-    from nearcast.cli.reading import n_rows, read_all, read_batches
-    from nearcast.cli.writing import check_target, table_writer
+    from nearcast.cli.input_files import n_rows, read_all, read_batches
+    from nearcast.cli.options import read_settings
+    from nearcast.cli.output_files import check_target, table_writer
 
     for target in (out, rejected):
         if target is not None:
@@ -107,7 +107,7 @@ def _deliveries(
 def _write_rejected(target: str, refused: list[tuple[str, int, str]]) -> None:
     import pyarrow as pa
 
-    from nearcast.cli.writing import table_writer
+    from nearcast.cli.output_files import table_writer
 
     types = {"file": pa.string(), "row": pa.int64(), "reason": pa.string()}
     columns = zip(*refused, strict=True) if refused else ((), (), ())

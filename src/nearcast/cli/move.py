@@ -19,7 +19,7 @@ def move(
     key: Key = None,
 ) -> None:
     """Move a subscription; what it enters and leaves is in its inbox."""
-    from nearcast.cli.parameters import read_place
+    from nearcast.cli.options import read_place
     from nearcast.errors import NearcastError
 
     with connect(url, key) as client:

@@ -12,8 +12,8 @@ import typer
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from nearcast.pipeline.listening import StreamNews
-    from nearcast.pipeline.settings_table import PipelineSettings
+    from nearcast.pipeline.progress import StreamNews
+    from nearcast.pipeline.settings import PipelineSettings
 
 app = typer.Typer(help="The data pipeline on Spark.", no_args_is_help=True)
 _File = Annotated[Path | None, typer.Option("--settings", help="TOML file of settings.")]
@@ -29,8 +29,8 @@ def pipeline() -> None:
 def prepare(file: _File = None, given: _Set = None) -> None:
     """Clean raw messages, split texts, drop repeated ids, count words, keep a sample."""
     from nearcast.cli.pipeline_tables import show_prepared
-    from nearcast.pipeline.prepare import prepare as run_prepare
-    from nearcast.pipeline.sources import read_messages
+    from nearcast.pipeline.io.sources import read_messages
+    from nearcast.pipeline.prepare.step import prepare as run_prepare
 
     settings = _settings(file, given)
     with _session(settings) as session:
@@ -45,9 +45,9 @@ def plan(
 ) -> None:
     """Share the work out to shards: what each mechanism would cost, and the cheapest."""
     from nearcast.cli.pipeline_tables import show_plan
-    from nearcast.pipeline.plan_plot import plot_estimates
-    from nearcast.pipeline.planning import make_plan
-    from nearcast.pipeline.sources import read_subscriptions
+    from nearcast.pipeline.io.sources import read_subscriptions
+    from nearcast.pipeline.plan.plot import plot_estimates
+    from nearcast.pipeline.plan.step import make_plan
 
     settings = _settings(file, given)
     with _session(settings) as session:
@@ -73,10 +73,10 @@ def index(
 ) -> None:
     """Build the shards of the plan, or publish changed subscriptions on top of them."""
     from nearcast.cli.pipeline_tables import show_index
-    from nearcast.pipeline.changes import pack_deltas, publish_changes
-    from nearcast.pipeline.index_version import current_index
-    from nearcast.pipeline.indexing import build_index
-    from nearcast.pipeline.sources import read_subscriptions
+    from nearcast.pipeline.index.deltas import pack_deltas, publish_changes
+    from nearcast.pipeline.index.step import build_index
+    from nearcast.pipeline.index.version import current_index
+    from nearcast.pipeline.io.sources import read_subscriptions
 
     settings = _settings(file, given)
     if changes is not None:
@@ -99,8 +99,8 @@ def index(
 def match(file: _File = None, given: _Set = None) -> None:
     """Match the stream of messages; deliveries go to the sink, exactly once to Parquet and Delta."""
     from nearcast.cli.pipeline_tables import show_status
-    from nearcast.pipeline.matching import start_match
-    from nearcast.pipeline.sources import read_messages
+    from nearcast.pipeline.io.sources import read_messages
+    from nearcast.pipeline.match.stream import start_match
     from nearcast.pipeline.status import stream_status
 
     settings = _settings(file, given)
@@ -188,7 +188,7 @@ def run(
     from nearcast.cli.console import remarks
     from nearcast.cli.pipeline_tables import news_line, show_sample
     from nearcast.pipeline.sample_run import run_sample
-    from nearcast.pipeline.settings_table import PipelineSettings
+    from nearcast.pipeline.settings import PipelineSettings
 
     console = remarks()
     with console.status("preparing") as shown:
@@ -207,8 +207,8 @@ def run(
 
 
 def _settings(file: Path | None, given: list[str] | None, **defaults: Any) -> PipelineSettings:
-    from nearcast.cli.parameters import read_settings
-    from nearcast.pipeline.settings_table import read_pipeline_settings
+    from nearcast.cli.options import read_settings
+    from nearcast.pipeline.settings import read_pipeline_settings
 
     overrides: dict[str, Any] = read_settings(given or ())
     return read_pipeline_settings(file, overrides, defaults)
@@ -233,7 +233,7 @@ def _progress(session: SparkSession, settings: PipelineSettings) -> Iterator[Non
     """A line on standard error for every batch."""
     from nearcast.cli.console import remarks
     from nearcast.cli.pipeline_tables import news_line
-    from nearcast.pipeline.listening import listening
+    from nearcast.pipeline.progress import listening
 
     shown = remarks().status("waiting for messages")
     with shown, listening(session, settings.stream, lambda news: shown.update(news_line(news))):

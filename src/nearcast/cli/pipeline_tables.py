@@ -10,13 +10,13 @@ from nearcast.cli.console import results, table_of
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from nearcast.pipeline.index_version import IndexVersion
-    from nearcast.pipeline.listening import StreamNews
-    from nearcast.pipeline.prepare import Prepared
+    from nearcast.pipeline.index.version import IndexVersion
+    from nearcast.pipeline.plan.shard_plan import Estimate, ShardPlan
+    from nearcast.pipeline.prepare.step import Prepared
+    from nearcast.pipeline.progress import StreamNews
     from nearcast.pipeline.ranked.sample import RankedSummary
     from nearcast.pipeline.sample_run import SampleSummary
-    from nearcast.pipeline.settings_table import PipelineSettings
-    from nearcast.pipeline.shard_plan import Estimate, ShardPlan
+    from nearcast.pipeline.settings import PipelineSettings
     from nearcast.pipeline.status import StreamStatus
 
 
@@ -35,7 +35,7 @@ def show_prepared(prepared: Prepared, settings: PipelineSettings) -> None:
 
 def estimates_table(estimates: list[Estimate], chosen: str) -> Table:
     """Every mechanism side by side, the cheapest first."""
-    from nearcast.pipeline.planning import balance_bars
+    from nearcast.pipeline.plan.step import balance_bars
 
     rows = [
         (
@@ -72,7 +72,7 @@ def show_index(version: IndexVersion) -> None:
 
 def show_status(status: StreamStatus) -> None:
     from nearcast.pipeline.keeping.layouts import Layout
-    from nearcast.pipeline.match_step import ShardWork
+    from nearcast.pipeline.match.step import ShardWork
 
     total = sum(work.seconds for work in status.work.values()) or 1.0
     rows = []
@@ -128,7 +128,7 @@ def _show_ranked(ranked: RankedSummary) -> None:
 
 
 def settings_table() -> Table:
-    from nearcast.pipeline.settings_table import PipelineSettings
+    from nearcast.pipeline.settings import PipelineSettings
 
     rows = []
     for setting in fields(PipelineSettings):

@@ -26,7 +26,7 @@ def publish(
     key: Key = None,
 ) -> None:
     """Publish; the message is on the server's disk when this returns."""
-    from nearcast.cli.parameters import read_place
+    from nearcast.cli.options import read_place
     from nearcast.errors import NearcastError
 
     if (at is None) == (file is None):

@@ -25,11 +25,11 @@ def serve(
     log_format: Annotated[str, typer.Option(help="text or json.")] = "text",
 ) -> None:
     """Serve subscriptions, messages and inboxes over HTTP. Make a key first: nearcast key create NAME --role admin."""
-    from nearcast.cli.needs import need_service
+    from nearcast.cli.extras import need_service
 
     need_service()
     from nearcast.errors import NearcastError
-    from nearcast.service.serving import Serving, run_server
+    from nearcast.service.server import Serving, run_server
 
     if (certificate is None) != (private_key is None):
         raise NearcastError("--certificate and --private-key go together; give both or none")

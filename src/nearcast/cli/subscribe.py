@@ -80,7 +80,7 @@ def _shown(shape: object) -> str:
 
 
 def _point(given: str | None) -> tuple[float, float] | None:
-    from nearcast.cli.parameters import read_place
+    from nearcast.cli.options import read_place
     from nearcast.errors import NearcastError
 
     if given is None:
@@ -92,7 +92,7 @@ def _point(given: str | None) -> tuple[float, float] | None:
 
 
 def _area(near: str | None, radius: float, box: str | None, region: str | None) -> Area | None:
-    from nearcast.cli.parameters import read_place
+    from nearcast.cli.options import read_place
     from nearcast.errors import NearcastError
     from nearcast.model.regions import Box, Circle
 

@@ -19,7 +19,7 @@ def warm(
 ) -> None:
     """Compile all kernels of every index into the cache, by taking a tiny world through each of them."""
     from nearcast.cli.console import progress_bar
-    from nearcast.engines.registry import indexes
+    from nearcast.engine.registry import indexes
     from nearcast.machine import cached_kernels
 
     before = cached_kernels()
@@ -81,7 +81,7 @@ def warm_moving(index: str) -> None:
 def warm_ranked(index: str) -> None:
     """Every way through a ranked index: both windows, both kinds of ids, every buffer, messages that push others out."""
     import nearcast as nc
-    from nearcast.engines.ranked.rankings import buffers_for
+    from nearcast.ranked.factory import buffers_for
 
     windows: list[tuple[int, Any, str]] = [(0, nc.CountWindow(5), "window_grid"), (1, nc.TimeWindow(5.0), "window_ir_tree")]
     for first, buffer in enumerate(buffers_for(index)):

@@ -13,12 +13,12 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake
 from websockets.sync.client import connect
 
 from nearcast.client import calls
-from nearcast.client.building import message_of, move_of, subscription_of
 from nearcast.client.calls import Answer, Call, read_answer
+from nearcast.client.cursor import Resume, refusal
 from nearcast.client.errors import ApiError, ServerUnreachable
-from nearcast.client.resuming import Resume, refusal
-from nearcast.client.sending import MAX_FRAME_BYTES, TIMEOUT_S, Server, new_idempotency_key, unreachable
 from nearcast.client.shapes import Area, Place
+from nearcast.client.structs import message_of, move_of, subscription_of
+from nearcast.client.transport import MAX_FRAME_BYTES, TIMEOUT_S, Server, new_idempotency_key, unreachable
 from nearcast.wire import api
 from nearcast.wire.webhooks import DeadLetter, WebhookAttempt, WebhookIn, WebhookOut, WebhookOutcome
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.columns.lines import lined_copy, lined_empty
+from nearcast.columns.aligned import lined_copy, lined_empty
 
 # One part in so many is spare: a large array is copied so many times while it grows to twice its size.
 _SPARE = 8

@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from nearcast.columns.arrow import is_string, number_column, number_room, numbers, string_column
-from nearcast.columns.tables import NumberTable, WordTable
+from nearcast.columns.id_tables import NumberTable, WordTable
 from nearcast.errors import SchemaError
 from nearcast.kernels.id_lookup import look_up_ids
 from nearcast.kernels.number_table import ABSENT

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from nearcast import settings
 from nearcast.columns.arrow import number_column, numbers, string_column, word_column
 from nearcast.columns.folder import read_folder, write_folder
-from nearcast.columns.tables import NumberTable, WordTable
+from nearcast.columns.id_tables import NumberTable, WordTable
 from nearcast.errors import KeywordError, NearcastError
 from nearcast.kernels import keyword_sets
 from nearcast.kernels.word_table import ABSENT, ABSENT_NOT_ASCII

@@ -14,16 +14,16 @@ import numpy as np
 import pyarrow as pa
 
 from nearcast.errors import PipelineError
-from nearcast.pipeline.changes import current_rows
-from nearcast.pipeline.clause_view import view_clauses, view_messages
-from nearcast.pipeline.index_version import IndexVersion, current_index
-from nearcast.pipeline.indexing import build_index, stored_history
-from nearcast.pipeline.match_step import ShardWork
-from nearcast.pipeline.settings_table import PipelineSettings
-from nearcast.pipeline.shard_plan import ShardPlan, open_plan, publish_plan
+from nearcast.pipeline.index.deltas import current_rows
+from nearcast.pipeline.index.step import build_index, stored_history
+from nearcast.pipeline.index.version import IndexVersion, current_index
+from nearcast.pipeline.match.step import ShardWork
+from nearcast.pipeline.plan.clause_view import view_clauses, view_messages
+from nearcast.pipeline.plan.shard_plan import ShardPlan, open_plan, publish_plan
+from nearcast.pipeline.plan.tree_building import PlanSample
+from nearcast.pipeline.plan.tree_changes import merge_shards, n_mergeable, split_shard
+from nearcast.pipeline.settings import PipelineSettings
 from nearcast.pipeline.status import load_of, stream_status
-from nearcast.pipeline.tree_building import PlanSample
-from nearcast.pipeline.tree_changes import merge_shards, n_mergeable, split_shard
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

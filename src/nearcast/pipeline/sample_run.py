@@ -13,16 +13,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from nearcast.pipeline.indexing import build_index
-from nearcast.pipeline.listening import Hear, listening
-from nearcast.pipeline.matching import start_match
-from nearcast.pipeline.planning import make_plan
-from nearcast.pipeline.prepare import MESSAGES, QUARANTINE, prepare
+from nearcast.pipeline.index.step import build_index
+from nearcast.pipeline.io.sources import read_messages, read_subscriptions
+from nearcast.pipeline.match.stream import start_match
+from nearcast.pipeline.plan.shard_plan import Estimate
+from nearcast.pipeline.plan.step import make_plan
+from nearcast.pipeline.prepare.step import MESSAGES, QUARANTINE, prepare
+from nearcast.pipeline.progress import Hear, listening
 from nearcast.pipeline.ranked.sample import RankedSummary, rank_sample
-from nearcast.pipeline.settings_table import PipelineSettings
-from nearcast.pipeline.shard_plan import Estimate
-from nearcast.pipeline.sources import read_messages, read_subscriptions
-from nearcast.pipeline.stream_area import StreamArea
+from nearcast.pipeline.settings import PipelineSettings
+from nearcast.pipeline.stream_folders import StreamArea
 from nearcast.workloads import sample_messages, sample_notes, sample_subscriptions
 
 if TYPE_CHECKING:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nearcast.errors import PipelineError
-from nearcast.pipeline.index_version import IndexVersion, current_index
+from nearcast.pipeline.index.version import IndexVersion, current_index
 from nearcast.pipeline.keeping.layouts import Layout, stored_layouts
 from nearcast.pipeline.keeping.wishes import area_with_shards
-from nearcast.pipeline.match_step import ShardWork
-from nearcast.pipeline.settings_table import PipelineSettings
-from nearcast.pipeline.shard_plan import open_plan
-from nearcast.pipeline.stream_area import StreamArea
+from nearcast.pipeline.match.step import ShardWork
+from nearcast.pipeline.plan.shard_plan import open_plan
+from nearcast.pipeline.settings import PipelineSettings
+from nearcast.pipeline.stream_folders import StreamArea
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,16 +18,16 @@ from litestar.openapi.spec import Components, SecurityScheme
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 import nearcast
+from nearcast.service.auth.guards import authorise, check_body
+from nearcast.service.auth.keys import Gate
 from nearcast.service.broker import Broker
 from nearcast.service.console import page
 from nearcast.service.console import routes as console_routes
-from nearcast.service.error_answers import HANDLERS
-from nearcast.service.guarding import authorise, check_body
-from nearcast.service.keys import Gate
-from nearcast.service.live.opening import LiveStreams
-from nearcast.service.reading import Pace
-from nearcast.service.routes import administration, health, inbox, insight, live, messages, subscriptions
-from nearcast.service.routes import webhooks as webhook_routes
+from nearcast.service.http.error_responses import HANDLERS
+from nearcast.service.http.routes import administration, health, inbox, insight, live, messages, subscriptions
+from nearcast.service.http.routes import webhooks as webhook_routes
+from nearcast.service.push.live_request import LiveStreams
+from nearcast.service.push.stream_reader import Pace
 from nearcast.service.webhooks.addresses import AddressRules
 from nearcast.service.webhooks.registry import Webhooks
 

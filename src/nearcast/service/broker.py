@@ -19,19 +19,18 @@ from typing import Any, TypeVar, TypeVarTuple
 import msgspec
 from pyroaring import BitMap
 
-from nearcast.service.applying import Receipt, check_live
-from nearcast.service.bulk import check_lines
-from nearcast.service.callers import Caller
-from nearcast.service.decoding import MESSAGES, MOVES, SUBSCRIPTIONS
-from nearcast.service.gateway import Gateway
-from nearcast.service.gateway_reading import DeliveryReader
-from nearcast.service.inbox_reading import EventPage, EventRow, NotInMemory
-from nearcast.service.inboxes import Inbox, Inboxes
+from nearcast.service.caller import Caller
+from nearcast.service.commit.commit_batch import Receipt, check_live
+from nearcast.service.commit.writer import Committed, Writer
+from nearcast.service.gateway.delivery_reader import DeliveryReader
+from nearcast.service.gateway.publishing import Gateway
+from nearcast.service.inbox.event_reader import EventPage, EventRow, NotInMemory
+from nearcast.service.inbox.inboxes import Inbox, Inboxes
 from nearcast.service.insight import Insight
-from nearcast.service.limits import Limits
-from nearcast.service.metrics import Metrics
-from nearcast.service.observer import Observer
-from nearcast.service.operations import (
+from nearcast.service.intake.bulk import check_lines
+from nearcast.service.intake.decoding import MESSAGES, MOVES, SUBSCRIPTIONS
+from nearcast.service.intake.messages import check_message, clock_of
+from nearcast.service.intake.operations import (
     EndSubscription,
     Keep,
     Move,
@@ -41,11 +40,12 @@ from nearcast.service.operations import (
     PutSubscriptions,
     RequestKey,
 )
-from nearcast.service.policies.notifying import DeliveryPolicy
-from nearcast.service.posting import check_message, clock_of
+from nearcast.service.intake.subscriptions import Checked, check_subscription, subscription_out
+from nearcast.service.limits import Limits
+from nearcast.service.metrics import Metrics
+from nearcast.service.observer import Observer
+from nearcast.service.policies.delivery_limits import DeliveryPolicy
 from nearcast.service.problems import Problem, forbidden, not_found, other_request, unusable
-from nearcast.service.standing import Checked, check_subscription, subscription_out
-from nearcast.service.writer import Committed, Writer
 from nearcast.storage.batch import AuditRow, Batch, SubscriptionRow
 from nearcast.storage.errors import StoreError
 from nearcast.storage.store import Store

@@ -6,13 +6,14 @@ import contextlib
 import time
 from itertools import islice
 
-from nearcast.engines.boolean import Matcher
+from nearcast.boolean.engine import Matcher
 from nearcast.errors import NearcastError
 from nearcast.model.message import Message
 from nearcast.model.regions import Box, Region
-from nearcast.service.inboxes import Inboxes
-from nearcast.service.limits import Limits
-from nearcast.service.posting import (
+from nearcast.service.commit.writer import Writer
+from nearcast.service.geometry import Point, is_inside
+from nearcast.service.inbox.inboxes import Inboxes
+from nearcast.service.intake.messages import (
     UNREADABLE,
     Posted,
     check_message,
@@ -23,11 +24,10 @@ from nearcast.service.posting import (
     posted_of,
     sequence_of_given,
 )
+from nearcast.service.intake.subscriptions import Checked, standing_of
+from nearcast.service.intake.tenant_keywords import in_plain_words, without_reserved
+from nearcast.service.limits import Limits
 from nearcast.service.problems import Problem, not_found, unusable
-from nearcast.service.shapes import Point, is_inside
-from nearcast.service.standing import Checked, standing_of
-from nearcast.service.words import in_plain_words, without_reserved
-from nearcast.service.writer import Writer
 from nearcast.storage.batch import SubscriptionRow
 from nearcast.storage.store import Store
 from nearcast.wire.api import (

@@ -10,12 +10,12 @@ from pathlib import Path
 import msgspec
 
 from nearcast.model.regions import Box
-from nearcast.service.inboxes import Inboxes
+from nearcast.service.commit.writer import Writer
+from nearcast.service.inbox.inboxes import Inboxes
 from nearcast.service.insight import Insight
+from nearcast.service.intake.messages import message_out
 from nearcast.service.metrics import Metrics
-from nearcast.service.posting import message_out
 from nearcast.service.rates import Rates
-from nearcast.service.writer import Writer
 from nearcast.storage.batch import Place
 from nearcast.storage.store import Store
 from nearcast.wire.api import MessageOut, RegionShape

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from nearcast.engines.boolean import Matcher
+from nearcast.boolean.engine import Matcher
 from nearcast.errors import NearcastError
 from nearcast.machine import cpu_model, usable_cores
 from nearcast.sizing.model import Cell, SizingModel, fit_model

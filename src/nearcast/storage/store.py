@@ -14,10 +14,10 @@ from nearcast.errors import EnvironmentProblem
 from nearcast.storage.batch import AuditRow, Batch, KeyRow, SubscriptionRow
 from nearcast.storage.database import Database, any_of
 from nearcast.storage.errors import StoreError
-from nearcast.storage.groups import PageGroups
+from nearcast.storage.page_summaries import PageGroups
 from nearcast.storage.pages import Page
 from nearcast.storage.sqlite import SqliteDatabase
-from nearcast.storage.writing import SUBSCRIPTION, set_fact, write_rest, write_subscriptions
+from nearcast.storage.statements import SUBSCRIPTION, set_fact, write_rest, write_subscriptions
 
 _PAGE = "first, last, time, messages, reached, events"
 _AT_ONCE = 500

@@ -16,7 +16,7 @@ from nearcast.model.ids import Id
 from nearcast.model.message import Message
 from nearcast.model.regions import Box, Circle, MultiPolygon, Polygon, Region
 from nearcast.model.subscription import Subscription
-from nearcast.testing.worlds import NUMBERS, WORDS, World
+from nearcast.testing.scenarios.worlds import NUMBERS, WORDS, World
 
 MAX_COORDINATE = 8
 _SPACES = ("plane", "lonlat")

@@ -12,10 +12,10 @@ from nearcast.bench.peers import PEERS
 from nearcast.bench.plan import SIZES, Plan, list_plans, parse_plan, read_plan
 from nearcast.bench.plan_kinds import DEFAULT_METRICS, SUBJECTS
 from nearcast.bench.ranked_kind import method_of
-from nearcast.engines.registry import create
+from nearcast.boolean.indexes import BOOLEAN_INDEXES
+from nearcast.engine.registry import create
 from nearcast.errors import PlanError
-from nearcast.indexes.boolean_indexes import BOOLEAN_INDEXES
-from nearcast.indexes.moving_indexes import MOVING_INDEXES
+from nearcast.moving.indexes import MOVING_INDEXES
 from nearcast.workloads import open_workload
 
 METHODS = {

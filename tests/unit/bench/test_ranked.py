@@ -14,8 +14,8 @@ from nearcast.bench.plan import Series
 from nearcast.bench.plan_kinds import DEFAULT_METRICS
 from nearcast.bench.ranked_kind import method_of
 from nearcast.bench.record import read_records
-from nearcast.engines.ranked.ranker import Ranker
 from nearcast.errors import IndexParameterError, NearcastError, PlanError
+from nearcast.ranked.engine import Ranker
 
 PLAN = """
 title = "Best messages"

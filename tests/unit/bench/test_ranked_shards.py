@@ -21,14 +21,14 @@ from nearcast.bench.shard_world import ShardWorld, make_world
 from nearcast.bench.simulation.routing import Sample, routed
 from nearcast.errors import NearcastError, PlanError
 from nearcast.model.window import CountWindow
+from nearcast.pipeline.plan.shard_plan import ShardPlan
+from nearcast.pipeline.plan.shard_tree import WordNode
 from nearcast.pipeline.ranked.batch_log import RankedBatch
 from nearcast.pipeline.ranked.homes import FUSED
 from nearcast.pipeline.ranked.planning import plan_ranked
 from nearcast.pipeline.ranked.scout import Scout
 from nearcast.pipeline.ranked.split_shard import SplitShard
-from nearcast.pipeline.settings_table import MECHANISMS
-from nearcast.pipeline.shard_plan import ShardPlan
-from nearcast.pipeline.shard_tree import WordNode
+from nearcast.pipeline.settings import MECHANISMS
 from nearcast.workloads import open_workload
 
 PLAN = """

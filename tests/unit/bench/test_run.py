@@ -20,10 +20,10 @@ from nearcast.bench.plan import read_plan
 from nearcast.bench.plot import plot_results
 from nearcast.bench.record import read_records
 from nearcast.bench.results import find_results, read_results
-from nearcast.engines.boolean import Matcher
-from nearcast.engines.moving import MovingMatcher
+from nearcast.boolean.engine import Matcher
 from nearcast.errors import NearcastError, PlanError
 from nearcast.machine import cached_kernels, commit, cpu_model, n_cached_kernels
+from nearcast.moving.engine import MovingMatcher
 from nearcast.testing.budget import current_budget
 
 MATCH = """

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from nearcast import machine
 from nearcast.cli.main import app
-from nearcast.cli.parameters import read_place, read_settings
-from nearcast.engines import registry
+from nearcast.cli.options import read_place, read_settings
+from nearcast.engine import registry
 from nearcast.errors import EnvironmentProblem, NearcastError
 from nearcast.pipeline import java
 

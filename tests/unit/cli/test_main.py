@@ -31,7 +31,18 @@ COMMANDS = [
     ["pipeline"],
     ["pipeline", "run"],
 ]
-HEAVY = ("numba", "numpy", "pyarrow", "matplotlib", "pyspark", "shapely", "nearcast.workloads", "nearcast.indexes")
+HEAVY = (
+    "numba",
+    "numpy",
+    "pyarrow",
+    "matplotlib",
+    "pyspark",
+    "shapely",
+    "nearcast.workloads",
+    "nearcast.engine",
+    "nearcast.boolean",
+    "nearcast.papers",
+)
 
 
 def test_the_version_is_that_of_the_package() -> None:

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from nearcast.cli.main import app
-from nearcast.engines.registry import indexes
+from nearcast.engine.registry import indexes
 
 SUBSCRIPTIONS: list[dict[str, Any]] = [
     {"id": 1, "keywords": ["coffee"], "x0": 0, "y0": 0, "x1": 10, "y1": 10},

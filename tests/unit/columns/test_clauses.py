@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from nearcast.columns.aligned import LINE_BYTES, lined_copy
 from nearcast.columns.clauses import ClauseBatch, ClauseStore
 from nearcast.columns.growing import GrowingArray
-from nearcast.columns.lines import LINE_BYTES, lined_copy
 from nearcast.kernels.checks import PLAIN
 from nearcast.kernels.shapes import NO_SHAPE
 

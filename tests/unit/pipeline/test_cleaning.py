@@ -7,7 +7,7 @@ import pytest
 
 from nearcast.errors import SchemaError
 from nearcast.model.analysis import Analysis
-from nearcast.pipeline.cleaning import CORRUPT, Cleaner
+from nearcast.pipeline.prepare.cleaning import CORRUPT, Cleaner
 
 ANALYSIS = Analysis(stop_words="english")
 

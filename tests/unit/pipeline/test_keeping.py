@@ -42,7 +42,7 @@ from nearcast.pipeline.ranked.layouts import RankedPlace, store_plan
 from nearcast.pipeline.ranked.planning import plan_ranked
 from nearcast.pipeline.ranked.rebalancing import move_to
 from nearcast.pipeline.ranked.rules import RankingRules
-from nearcast.pipeline.settings_table import PipelineSettings
+from nearcast.pipeline.settings import PipelineSettings
 from nearcast.pipeline.store import Store
 from nearcast.pipeline.tracked.layouts import MECHANISM, TrackedPlace
 from nearcast.pipeline.tracked.rules import TrackingRules

@@ -12,13 +12,13 @@ import pyarrow.compute as pc
 import pytest
 
 import nearcast as nc
-from nearcast.pipeline.changes import publish_changes
 from nearcast.pipeline.host_cache import fetched, opened, warm_up_once
-from nearcast.pipeline.index_version import IndexVersion
-from nearcast.pipeline.match_step import SHARD, MatchStep
-from nearcast.pipeline.open_index import IndexPlace
-from nearcast.pipeline.settings_table import MECHANISMS, PipelineSettings
-from nearcast.pipeline.shard_folder import REACH
+from nearcast.pipeline.index.deltas import publish_changes
+from nearcast.pipeline.index.open_version import IndexPlace
+from nearcast.pipeline.index.shard_folder import REACH
+from nearcast.pipeline.index.version import IndexVersion
+from nearcast.pipeline.match.step import SHARD, MatchStep
+from nearcast.pipeline.settings import MECHANISMS, PipelineSettings
 from nearcast.pipeline.store import Store
 from support.pipelines import make_messages, make_subscriptions, plan_for, publish_here
 

@@ -23,13 +23,13 @@ from nearcast.pipeline.keeping.layouts import Layout, publish_layout
 from nearcast.pipeline.keeping.live_shards import LiveShards, Step
 from nearcast.pipeline.keeping.sequencing import latest_changes, ordered_messages
 from nearcast.pipeline.keeping.shard_calls import IdKinds, TakeCall, TellCall
+from nearcast.pipeline.plan.shard_tree import WordNode
 from nearcast.pipeline.ranked.batch_log import RankedBatch
 from nearcast.pipeline.ranked.layouts import RankedPlace, store_plan
 from nearcast.pipeline.ranked.planning import plan_ranked
 from nearcast.pipeline.ranked.prefixes import is_in_prefix, suffix_lengths
 from nearcast.pipeline.ranked.rules import RankingRules
 from nearcast.pipeline.ranked.word_homes import concerns, word_homes
-from nearcast.pipeline.shard_tree import WordNode
 from nearcast.pipeline.store import Store
 from support.ranked_input import StreamMaker, changes_of, rows_of
 

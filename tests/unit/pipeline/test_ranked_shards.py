@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 import nearcast as nc
-from nearcast.engines.ranked.ranking import Ranking
+from nearcast.pipeline.plan.shard_plan import ShardPlan
 from nearcast.pipeline.ranked.batch_log import RankedBatch
 from nearcast.pipeline.ranked.fused_shard import FusedShard
 from nearcast.pipeline.ranked.homes import FUSED
@@ -20,8 +20,8 @@ from nearcast.pipeline.ranked.planning import plan_ranked
 from nearcast.pipeline.ranked.reported_index import ReportedIndex
 from nearcast.pipeline.ranked.scout import Scout
 from nearcast.pipeline.ranked.split_shard import SplitShard
-from nearcast.pipeline.settings_table import MECHANISMS
-from nearcast.pipeline.shard_plan import ShardPlan
+from nearcast.pipeline.settings import MECHANISMS
+from nearcast.ranked.ranking import Ranking
 from nearcast.testing.budget import current_budget
 from support.ranked_input import WORDS, Change, StreamMaker, changes_of, rows_of
 

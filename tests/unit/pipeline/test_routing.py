@@ -10,14 +10,14 @@ import pytest
 
 import nearcast as nc
 from nearcast.model.analysis import Analysis
-from nearcast.pipeline.clause_view import id_hashes, view_clauses, view_messages
-from nearcast.pipeline.planning import estimate_cost, routing_table
-from nearcast.pipeline.routing import Filed, file_subscriptions, is_reporter, reach_lists, reach_matrix, route_messages
-from nearcast.pipeline.settings_table import MECHANISMS, PipelineSettings
-from nearcast.pipeline.shard_plan import ShardPlan
-from nearcast.pipeline.shard_tree import bucket_child, shards_of
-from nearcast.pipeline.tree_building import PlanSample
-from nearcast.pipeline.tree_changes import merge_shards, split_shard
+from nearcast.pipeline.plan.clause_view import id_hashes, view_clauses, view_messages
+from nearcast.pipeline.plan.routing import Filed, file_subscriptions, is_reporter, reach_lists, reach_matrix, route_messages
+from nearcast.pipeline.plan.shard_plan import ShardPlan
+from nearcast.pipeline.plan.shard_tree import bucket_child, shards_of
+from nearcast.pipeline.plan.step import estimate_cost, routing_table
+from nearcast.pipeline.plan.tree_building import PlanSample
+from nearcast.pipeline.plan.tree_changes import merge_shards, split_shard
+from nearcast.pipeline.settings import MECHANISMS, PipelineSettings
 from support.pipelines import make_messages, make_subscriptions, plan_for
 
 World = tuple[pa.Table, pa.Table]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nearcast.errors import PipelineError
-from nearcast.pipeline.settings_table import PipelineSettings, read_pipeline_settings
+from nearcast.pipeline.settings import PipelineSettings, read_pipeline_settings
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "pipeline.md"
 

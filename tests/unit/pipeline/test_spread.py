@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from nearcast.pipeline.index_version import IndexVersion, ShardBase
-from nearcast.pipeline.listening import news_of
-from nearcast.pipeline.spread import Mode, SpreadChooser
+from nearcast.pipeline.index.version import IndexVersion, ShardBase
+from nearcast.pipeline.match.routing_mode import Mode, SpreadChooser
+from nearcast.pipeline.progress import news_of
 
 
 def version(n_shards: int) -> IndexVersion:

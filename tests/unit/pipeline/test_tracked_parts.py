@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from nearcast.errors import PipelineError
-from nearcast.pipeline.settings_table import PipelineSettings
+from nearcast.pipeline.settings import PipelineSettings
 from nearcast.pipeline.tracked.batches import CHANGES, MESSAGES, MOVES, Clock, Tick, TrackedBatch
 from nearcast.pipeline.tracked.last_times import LastTimes
 from nearcast.pipeline.tracked.rules import TrackingRules

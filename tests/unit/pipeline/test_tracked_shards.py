@@ -34,7 +34,7 @@ from nearcast.pipeline.tracked.rules import TrackingRules
 from nearcast.pipeline.tracked.sequencing import sequenced
 from nearcast.pipeline.tracked.shard import TrackedShard
 from nearcast.testing.budget import current_budget
-from nearcast.testing.moving_oracle import MovingOracle
+from nearcast.testing.oracles.moving import MovingOracle
 from support.tracked_input import Change, OneProcess, RawBatch, TrackMaker, rows_of
 
 N_WORLDS = 400 if current_budget().is_soak else 4

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from nearcast.errors import StoredFormatError
-from nearcast.pipeline.index_version import IndexVersion, ShardBase, current_index, publish_index, read_index
-from nearcast.pipeline.pins import collect_versions, pinned_index, pinned_numbers, unpin_before
+from nearcast.pipeline.index.version import IndexVersion, ShardBase, current_index, publish_index, read_index
+from nearcast.pipeline.index.version_leases import collect_versions, pinned_index, pinned_numbers, unpin_before
 from nearcast.pipeline.store import Store
 from nearcast.pipeline.versions import current_version, make_current, needed_version, next_version
 

@@ -7,7 +7,7 @@ import typing
 from collections.abc import Iterator
 from typing import Any
 
-from nearcast.service.live.asyncapi import EVENTS_PATH, WEBSOCKET_PATH, asyncapi_document
+from nearcast.service.http.asyncapi import EVENTS_PATH, WEBSOCKET_PATH, asyncapi_document
 from nearcast.wire.api import EventType
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nearcast.service.decoding import MESSAGES, check_depth
+from nearcast.service.intake.decoding import MESSAGES, check_depth
 from nearcast.service.problems import Problem
 
 PLACE = b'"location":{"type":"Point","coordinates":[1,2]}'

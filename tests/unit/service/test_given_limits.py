@@ -7,13 +7,13 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from nearcast.errors import RegionError
-from nearcast.service.callers import Caller
+from nearcast.service.caller import Caller
+from nearcast.service.geometry import given_region, region_of
+from nearcast.service.intake.messages import check_message, clock_of, sequence_of_given
+from nearcast.service.intake.moves import read_move
+from nearcast.service.intake.subscriptions import check_subscription, row_of
 from nearcast.service.limits import read_limits
-from nearcast.service.moving_places import read_move
-from nearcast.service.posting import check_message, clock_of, sequence_of_given
 from nearcast.service.problems import Problem
-from nearcast.service.shapes import given_region, region_of
-from nearcast.service.standing import check_subscription, row_of
 from nearcast.wire.api import (
     BoxShape,
     MessageIn,

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from nearcast.service.auth.keys import Gate, make_key
 from nearcast.service.broker import Broker
-from nearcast.service.callers import Caller
-from nearcast.service.keys import Gate, make_key
+from nearcast.service.caller import Caller
 from nearcast.service.limits import read_limits
-from nearcast.service.live.opening import LiveRequest, LiveStreams
-from nearcast.service.live.sse import as_lines, event_stream
 from nearcast.service.problems import Problem
-from nearcast.service.reading import Frame, Pace
+from nearcast.service.push.live_request import LiveRequest, LiveStreams
+from nearcast.service.push.sse import as_lines, event_stream
+from nearcast.service.push.stream_reader import Frame, Pace
 from nearcast.storage.batch import Batch
 from nearcast.storage.store import open_store
 from nearcast.wire.api import KeyIn

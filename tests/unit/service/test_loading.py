@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import cast
 
 from nearcast.service.broker import Broker
-from nearcast.service.callers import Caller
-from nearcast.service.engines import Engines
+from nearcast.service.caller import Caller
+from nearcast.service.commit.recovery import start_ranking
+from nearcast.service.engines.engines import Engines
+from nearcast.service.intake.messages import Posted
 from nearcast.service.limits import read_limits
-from nearcast.service.loading import start_ranking
-from nearcast.service.posting import Posted
 from nearcast.storage.store import open_store
 from nearcast.wire.api import CircleShape, DryRunIn, MessageIn, MoveIn, PointShape, SubscriptionIn
 

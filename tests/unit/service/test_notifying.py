@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from nearcast.errors import SubscriptionError
-from nearcast.service.policies.notifying import MAX_DIGEST_MESSAGES, Decision, DeliveryPolicy, Digest, Notifier, Verdict
+from nearcast.service.policies.delivery_limits import MAX_DIGEST_MESSAGES, Decision, DeliveryPolicy, Digest, Notifier, Verdict
 
 
 def verdicts(policy: DeliveryPolicy, matches: list[tuple[float, str]]) -> list[Verdict]:

@@ -12,8 +12,8 @@ import pytest
 from litestar.testing import TestClient
 
 from nearcast.service.app import create_app
+from nearcast.service.auth.keys import make_key
 from nearcast.service.broker import Broker
-from nearcast.service.keys import make_key
 from nearcast.service.limits import read_limits
 from nearcast.storage.batch import Batch
 from nearcast.storage.store import open_store

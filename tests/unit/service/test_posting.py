@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from nearcast.model.spaces import Space
-from nearcast.service.decoding import MESSAGES
-from nearcast.service.event_text import Happening, event_text, message_facts, spot_of, subject_of, time_text
+from nearcast.service.inbox.event_json import Happening, event_text, message_facts, spot_of, subject_of, time_text
+from nearcast.service.intake.decoding import MESSAGES
+from nearcast.service.intake.messages import check_message, clock_of, given_id, message_out, sequence_of_given, text_of
 from nearcast.service.limits import read_limits
-from nearcast.service.posting import check_message, clock_of, given_id, message_out, sequence_of_given, text_of
 from nearcast.service.problems import Problem
 from nearcast.storage.batch import SubscriptionRow
 from nearcast.storage.pages import ENDED, ENTERED, MATCHED, RANKED_IN

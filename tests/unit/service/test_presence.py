@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from nearcast.errors import SubscriptionError
-from nearcast.service.policies.presence import Passage, Presence, PresencePolicy, Told
+from nearcast.service.policies.geofence import Passage, Presence, PresencePolicy, Told
 
 CAFE = 5
 

@@ -14,8 +14,8 @@ import pytest
 from nearcast.model.regions import Box, Circle, Polygon, Region
 from nearcast.model.spaces import EARTH_RADIUS_M, Space
 from nearcast.service.broker import Broker
-from nearcast.service.callers import Caller
-from nearcast.service.depths import depth_of
+from nearcast.service.caller import Caller
+from nearcast.service.engines.border_distance import depth_of
 from nearcast.service.limits import read_limits
 from nearcast.storage.store import open_store
 from nearcast.wire.api import CircleShape, DeliveryOptions, MessageIn, MoveIn, MoveResult, PointShape, SubscriptionIn

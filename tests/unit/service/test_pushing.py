@@ -9,9 +9,9 @@ import random
 from typing import Any
 
 from nearcast.service.broker import EventRow
-from nearcast.service.policies.notifying import DeliveryPolicy
+from nearcast.service.policies.delivery_limits import DeliveryPolicy
 from nearcast.service.policies.options import policy_of_options
-from nearcast.service.pushing import Pusher, content_key
+from nearcast.service.push.throttling import Pusher, content_key
 from nearcast.wire.api import DeliveryOptions, RateLimit
 
 

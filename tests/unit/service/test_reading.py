@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nearcast.service.reading import Pace
+from nearcast.service.push.stream_reader import Pace
 
 
 def test_few_readers_wait_little_and_many_wait_their_share() -> None:

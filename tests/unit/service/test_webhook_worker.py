@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from nearcast.service.broker import Broker
-from nearcast.service.callers import Caller
-from nearcast.service.inboxes import Inboxes
+from nearcast.service.caller import Caller
+from nearcast.service.inbox.inboxes import Inboxes
 from nearcast.service.limits import read_limits
 from nearcast.service.problems import Problem
-from nearcast.service.reading import Pace
+from nearcast.service.push.stream_reader import Pace
 from nearcast.service.webhooks.addresses import AddressRules
 from nearcast.service.webhooks.registry import Webhooks
 from nearcast.service.webhooks.retrying import RetryRules

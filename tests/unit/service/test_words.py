@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nearcast.model.normalise import normalise
-from nearcast.service.words import in_plain_words, tag_words, tenant_word, without_reserved
+from nearcast.service.intake.tenant_keywords import in_plain_words, tag_words, tenant_word, without_reserved
 
 
 def test_names_that_differ_in_case_have_words_that_differ_when_folded() -> None:

@@ -13,11 +13,11 @@ import msgspec
 import pytest
 from pyroaring import BitMap
 
-from nearcast.service import writer
 from nearcast.service.broker import Broker
-from nearcast.service.callers import Caller
+from nearcast.service.caller import Caller
+from nearcast.service.commit import writer
+from nearcast.service.intake.operations import Move, Operation, PutSubscriptions
 from nearcast.service.limits import Limits, read_limits
-from nearcast.service.operations import Move, Operation, PutSubscriptions
 from nearcast.service.problems import Problem
 from nearcast.storage.database import Database, Transaction
 from nearcast.storage.errors import StoreError

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from pyroaring import BitMap
 
-from nearcast.storage import groups
+from nearcast.storage import page_summaries
 from nearcast.storage.batch import Batch
 from nearcast.storage.pages import ENTERED, LEFT, MATCHED, Events, Page, Span, joined_events, match_events
 from nearcast.storage.store import Store, open_store
@@ -89,7 +89,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 def test_reading_skips_pages_and_groups_but_nothing_that_matters(
     store: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(groups, "_FANOUT", 3)
+    monkeypatch.setattr(page_summaries, "_FANOUT", 3)
     dice = random.Random(5)
     pages: list[Page] = []
     for at in range(40):

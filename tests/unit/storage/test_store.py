@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from pyroaring import BitMap
 
+from nearcast.storage.backup import back_up, restore_store
 from nearcast.storage.batch import AuditRow, Batch, KeyRow, Place, SubscriptionRow
-from nearcast.storage.copying import back_up, restore_store
 from nearcast.storage.errors import StoreError
 from nearcast.storage.pages import Page, Span, match_events
 from nearcast.storage.retention import drop_old

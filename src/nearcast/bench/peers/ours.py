@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from nearcast.bench.peers.peer import Peer
-from nearcast.engines.boolean import Matcher
+from nearcast.boolean.engine import Matcher
 
 
 class Ours(Peer):

@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 from nearcast.bench.message_visits import visits_of
 from nearcast.bench.ranked_story import RankedStory
 from nearcast.bench.simulation.cost_model import ShardLoads
-from nearcast.engines.border import Border
-from nearcast.engines.ranked.reading_ranked import read_ranked_table
-from nearcast.engines.ranked.word_weights import WordWeights
+from nearcast.engine.reading_context import Border
 from nearcast.model.analysis import DEFAULT_ANALYSIS
 from nearcast.model.spaces import space_of
+from nearcast.pipeline.plan.shard_plan import ShardPlan
 from nearcast.pipeline.ranked.filed_words import filed_words
 from nearcast.pipeline.ranked.homes import FUSED, homes
 from nearcast.pipeline.ranked.owner import FLOOR, Owner
 from nearcast.pipeline.ranked.planning import plan_ranked
-from nearcast.pipeline.shard_plan import ShardPlan
+from nearcast.ranked.reading import read_ranked_table
+from nearcast.ranked.word_weights import WordWeights
 
 _ROWS_AT_ONCE = 5_000
 _SAMPLED_MESSAGES = 20_000

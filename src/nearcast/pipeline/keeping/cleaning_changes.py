@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nearcast.pipeline.cleaning import QUARANTINE_SCHEMA, quarantine_rows
+from nearcast.pipeline.prepare.cleaning import QUARANTINE_SCHEMA, quarantine_rows
 
 Judge = Callable[[pa.Table], list[tuple[int, str]]]
 """Which rows an engine would not file, and why."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol
 import pyarrow as pa
 
 from nearcast.errors import PipelineError
+from nearcast.pipeline.io.sinks import Sink
 from nearcast.pipeline.keeping.areas import ShardArea
 from nearcast.pipeline.keeping.asking import AskAll, MapBatches, ask_all, take_frame
 from nearcast.pipeline.keeping.batch_log import Batch
@@ -25,10 +26,9 @@ from nearcast.pipeline.keeping.live_shards import Step
 from nearcast.pipeline.keeping.retention import is_snapshot_due, remove_old
 from nearcast.pipeline.keeping.shard_calls import IdKinds, TakeCall, TellCall
 from nearcast.pipeline.keeping.wishes import Wish, area_with_shards, layout_for
-from nearcast.pipeline.settings_table import PipelineSettings
-from nearcast.pipeline.sinks import Sink
-from nearcast.pipeline.stream_area import StreamArea
-from nearcast.pipeline.task_notes import BatchNotes
+from nearcast.pipeline.match.task_metrics import BatchNotes
+from nearcast.pipeline.settings import PipelineSettings
+from nearcast.pipeline.stream_folders import StreamArea
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -8,14 +8,14 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from nearcast.pipeline.cleaning import quarantine_rows
 from nearcast.pipeline.keeping.arrow_bytes import table_bytes
 from nearcast.pipeline.keeping.exchange import read_told, write_floors, write_told
 from nearcast.pipeline.keeping.layouts import ShardPlace
 from nearcast.pipeline.keeping.live_shards import LiveShards, Step
 from nearcast.pipeline.keeping.shard_engine import Taken
-from nearcast.pipeline.match_step import ShardWork, StepNotes
-from nearcast.pipeline.task_notes import write_notes
+from nearcast.pipeline.match.step import ShardWork, StepNotes
+from nearcast.pipeline.match.task_metrics import write_notes
+from nearcast.pipeline.prepare.cleaning import quarantine_rows
 
 
 class Call(Protocol):

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from nearcast.errors import PipelineError
-from nearcast.pipeline.settings_table import PipelineSettings
-from nearcast.pipeline.topic_frames import TOPIC, read_topic_changes, read_topic_moves
+from nearcast.pipeline.io.topic_frames import TOPIC, read_topic_changes, read_topic_moves
+from nearcast.pipeline.settings import PipelineSettings
 from nearcast.topics.topic import read_address
 
 if TYPE_CHECKING:

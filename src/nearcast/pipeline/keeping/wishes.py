@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from nearcast.errors import PipelineError
 from nearcast.pipeline.keeping.areas import RankedArea, ShardArea, TrackedArea
 from nearcast.pipeline.keeping.layouts import Layout, ShardPlace, publish_layout, stored_layouts
-from nearcast.pipeline.settings_table import PipelineSettings
+from nearcast.pipeline.settings import PipelineSettings
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,15 +11,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from nearcast.engines.border import Border
-from nearcast.engines.keyword_kind import KeywordKind
-from nearcast.engines.ranked.reading_ranked import SUBSCRIPTION_COLUMNS, read_ranked_table
+from nearcast.engine.keyword_kind import KeywordKind
+from nearcast.engine.reading_context import Border
 from nearcast.model.analysis import DEFAULT_ANALYSIS, Analysis
 from nearcast.model.spaces import space_of
-from nearcast.pipeline.cleaning import Cleaner, normal_forms
 from nearcast.pipeline.keeping.cleaning_changes import usable_changes
 from nearcast.pipeline.keeping.row_blocks import in_blocks, rows_in
 from nearcast.pipeline.keeping.row_frames import BAD, CHANGE, MESSAGE
+from nearcast.pipeline.prepare.cleaning import Cleaner, normal_forms
+from nearcast.ranked.reading import SUBSCRIPTION_COLUMNS, read_ranked_table
 
 CHANGE_COLUMNS = (*SUBSCRIPTION_COLUMNS, "change", "time")
 

@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.columns.subscribers import SubscriberBatch
+from nearcast.pipeline.plan.routing import WordOrder
+from nearcast.pipeline.plan.shard_plan import ShardPlan
 from nearcast.pipeline.ranked.prefixes import is_in_prefix, suffix_lengths
 from nearcast.pipeline.ranked.word_homes import word_homes, word_ranks
-from nearcast.pipeline.routing import WordOrder
-from nearcast.pipeline.shard_plan import ShardPlan
+from nearcast.ranked.subscriptions import SubscriberBatch
 
 
 class FiledWords(NamedTuple):

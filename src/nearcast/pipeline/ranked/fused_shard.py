@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from nearcast.engines.ranked.ranker import Ranker
 from nearcast.pipeline.keeping.shard_engine import Taken
+from nearcast.pipeline.plan.shard_plan import ShardPlan
 from nearcast.pipeline.ranked.batch_log import RankedBatch
 from nearcast.pipeline.ranked.homes import homes, may_move
-from nearcast.pipeline.shard_plan import ShardPlan
+from nearcast.ranked.engine import Ranker
 
 RANKER = "ranker"
 

@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nearcast.pipeline.clause_view import id_hashes
-from nearcast.pipeline.shard_plan import ShardPlan
-from nearcast.pipeline.shard_tree import IdNode, SpaceNode
+from nearcast.pipeline.plan.clause_view import id_hashes
+from nearcast.pipeline.plan.shard_plan import ShardPlan
+from nearcast.pipeline.plan.shard_tree import IdNode, SpaceNode
 
 FUSED = ("hashing", "location")
 """Mechanisms by which a shard finds the messages of its subscriptions itself."""

@@ -13,12 +13,12 @@ from nearcast.pipeline.host_cache import fetched, opened
 from nearcast.pipeline.keeping.areas import RankedArea, ShardArea
 from nearcast.pipeline.keeping.layouts import ShardPlace, layout_folder
 from nearcast.pipeline.keeping.shard_engine import ShardEngine
+from nearcast.pipeline.plan.shard_plan import ShardPlan
 from nearcast.pipeline.ranked.batch_log import RankedBatch, read_log
 from nearcast.pipeline.ranked.fused_shard import FusedShard
 from nearcast.pipeline.ranked.homes import FUSED
 from nearcast.pipeline.ranked.rules import RankingRules
 from nearcast.pipeline.ranked.split_shard import SplitShard
-from nearcast.pipeline.shard_plan import ShardPlan
 from nearcast.pipeline.store import Store
 from nearcast.pipeline.versions import next_version
 

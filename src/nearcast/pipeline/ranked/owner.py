@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nearcast.engines.ranked.listing_subscribers import table_of_subscribers
-from nearcast.engines.ranked.ranker import Ranker
-from nearcast.engines.ranked.ranking import Ranking
-from nearcast.engines.ranked.reading_ranked import ReadArrivals
-from nearcast.engines.ranked.repeats import reject_living
-from nearcast.indexes.ranked_base import RankedIndex
 from nearcast.pipeline.ranked.reported_index import ReportedIndex, reported_rows
+from nearcast.ranked.duplicate_ids import reject_living
+from nearcast.ranked.engine import Ranker
+from nearcast.ranked.index import RankedIndex
+from nearcast.ranked.ranking import Ranking
+from nearcast.ranked.reading import ReadArrivals
+from nearcast.ranked.subscription_table import table_of_subscribers
 
 FLOOR = "floor"
 

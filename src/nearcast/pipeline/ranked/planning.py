@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from nearcast.engines.border import Border
-from nearcast.engines.keyword_kind import KeywordKind
-from nearcast.engines.ranked.reading_ranked import read_ranked_table
+from nearcast.engine.keyword_kind import KeywordKind
+from nearcast.engine.reading_context import Border
 from nearcast.model.analysis import DEFAULT_ANALYSIS
 from nearcast.model.spaces import space_of
-from nearcast.pipeline.clause_view import ClauseView, id_hashes, view_messages
-from nearcast.pipeline.routing import WordOrder
-from nearcast.pipeline.shard_plan import ShardPlan
-from nearcast.pipeline.tree_building import PlanSample, build_tree
+from nearcast.pipeline.plan.clause_view import ClauseView, id_hashes, view_messages
+from nearcast.pipeline.plan.routing import WordOrder
+from nearcast.pipeline.plan.shard_plan import ShardPlan
+from nearcast.pipeline.plan.tree_building import PlanSample, build_tree
+from nearcast.ranked.reading import read_ranked_table
 
 AUTO = "hashing"
 """What "auto" means: nothing is told between shards, and they share the work evenly whatever people ask for."""

@@ -14,12 +14,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nearcast.columns.subscribers import Subscribers
-from nearcast.engines.parameters import Parameters
-from nearcast.indexes.ranked_base import AheadIndex, Ground, with_more
+from nearcast.engine.parameters import Parameters
 from nearcast.kernels.layouts import CANDIDATES
-from nearcast.kernels.ranked_layouts import BASE, FoundArrays, SubscriberArrays, WindowArrays
-from nearcast.kernels.some_scores import score_some
+from nearcast.ranked.index import AheadIndex, Ground, with_more
+from nearcast.ranked.kernels.layouts import BASE, FoundArrays, SubscriberArrays, WindowArrays
+from nearcast.ranked.kernels.score_pairs import score_some
+from nearcast.ranked.subscriptions import Subscribers
 
 Reported = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
 _NEVER = -2

@@ -17,24 +17,24 @@ from numpy.typing import NDArray
 from nearcast.columns.clauses import take_lists
 from nearcast.columns.growing import GrowingArray
 from nearcast.columns.identifiers import Identifiers
-from nearcast.columns.subscribers import Subscribers
-from nearcast.columns.window import MessageWindow
-from nearcast.engines.border import Border
-from nearcast.engines.ranked.listing_subscribers import table_of_subscribers
-from nearcast.engines.ranked.reach import reach_of
-from nearcast.engines.ranked.reading_ranked import ReadSubscribers, read_arriving_table, read_ranked_table
-from nearcast.engines.ranked.word_weights import WordWeights
-from nearcast.engines.registry import create
-from nearcast.indexes.ranked_base import AheadIndex, Ground
-from nearcast.indexes.ranked_indexes import RANKED_INDEXES
-from nearcast.kernels.ranked_layouts import WindowArrays
+from nearcast.engine.reading_context import Border
+from nearcast.engine.registry import create
 from nearcast.model.analysis import DEFAULT_ANALYSIS
 from nearcast.model.spaces import space_of
-from nearcast.pipeline.clause_view import id_hashes
+from nearcast.pipeline.plan.clause_view import id_hashes
+from nearcast.pipeline.plan.shard_plan import ShardPlan
 from nearcast.pipeline.ranked.filed_words import filed_words
 from nearcast.pipeline.ranked.owner import FLOOR
 from nearcast.pipeline.ranked.word_homes import concerns
-from nearcast.pipeline.shard_plan import ShardPlan
+from nearcast.ranked.index import AheadIndex, Ground
+from nearcast.ranked.indexes import RANKED_INDEXES
+from nearcast.ranked.kernels.layouts import WindowArrays
+from nearcast.ranked.max_distance import reach_of
+from nearcast.ranked.reading import ReadSubscribers, read_arriving_table, read_ranked_table
+from nearcast.ranked.subscription_table import table_of_subscribers
+from nearcast.ranked.subscriptions import Subscribers
+from nearcast.ranked.window import MessageWindow
+from nearcast.ranked.word_weights import WordWeights
 
 _SHARE_FILED_ANEW = 8
 _COLUMNS = {"floor": np.float64, "home": np.int64, "first": np.int64, "n_words": np.int64}

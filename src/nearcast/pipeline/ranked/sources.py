@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nearcast.errors import PipelineError
+from nearcast.pipeline.io.sources import read_messages
 from nearcast.pipeline.keeping.row_frames import CHANGE, MESSAGE, union_of
 from nearcast.pipeline.keeping.sources import chosen, read_side, with_change
 from nearcast.pipeline.ranked.cleaning_rows import CHANGE_COLUMNS
-from nearcast.pipeline.settings_table import PipelineSettings
-from nearcast.pipeline.sources import read_messages
+from nearcast.pipeline.settings import PipelineSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

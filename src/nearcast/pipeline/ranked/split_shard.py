@@ -16,12 +16,12 @@ import pyarrow as pa
 from nearcast.model.ids import Id
 from nearcast.pipeline.keeping.arrow_bytes import table_bytes, table_of
 from nearcast.pipeline.keeping.shard_engine import Taken
+from nearcast.pipeline.plan.shard_plan import ShardPlan
 from nearcast.pipeline.ranked.batch_log import RankedBatch
 from nearcast.pipeline.ranked.fused_shard import RANKER, bytes_of, joined, move_in
 from nearcast.pipeline.ranked.homes import homes
 from nearcast.pipeline.ranked.owner import Owner
 from nearcast.pipeline.ranked.scout import Scout
-from nearcast.pipeline.shard_plan import ShardPlan
 
 _COPIES = "copies.arrow"
 

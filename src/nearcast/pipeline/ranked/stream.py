@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nearcast.pipeline.io.sinks import Sink
 from nearcast.pipeline.keeping.areas import RankedArea
 from nearcast.pipeline.keeping.asking import AskAll
 from nearcast.pipeline.keeping.batch_log import write_log
@@ -22,8 +23,7 @@ from nearcast.pipeline.ranked.layouts import RankedPlace, store_plan
 from nearcast.pipeline.ranked.planning import plan_ranked
 from nearcast.pipeline.ranked.rebalancing import move_to
 from nearcast.pipeline.ranked.rules import RankingRules
-from nearcast.pipeline.settings_table import PipelineSettings
-from nearcast.pipeline.sinks import Sink
+from nearcast.pipeline.settings import PipelineSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.pipeline.routing import WordOrder, child_of_words
-from nearcast.pipeline.shard_plan import ShardPlan
-from nearcast.pipeline.shard_tree import Node, Shard, SpaceNode, WordNode, shards_of
+from nearcast.pipeline.plan.routing import WordOrder, child_of_words
+from nearcast.pipeline.plan.shard_plan import ShardPlan
+from nearcast.pipeline.plan.shard_tree import Node, Shard, SpaceNode, WordNode, shards_of
 
 
 def word_homes(

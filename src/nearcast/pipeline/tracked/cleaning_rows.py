@@ -13,16 +13,16 @@ import numpy as np
 import pyarrow as pa
 
 from nearcast.columns.schemas import BOX, SUBSCRIPTION_COLUMNS
-from nearcast.engines.border import Border
-from nearcast.engines.keyword_kind import KeywordKind
-from nearcast.engines.reading_subscriptions import read_subscription_table
-from nearcast.engines.times import seconds_column
+from nearcast.engine.keyword_kind import KeywordKind
+from nearcast.engine.reading_context import Border
+from nearcast.engine.reading_subscriptions import read_subscription_table
+from nearcast.engine.times import seconds_column
 from nearcast.model.analysis import Analysis
 from nearcast.model.spaces import space_of
-from nearcast.pipeline.cleaning import Cleaner, quarantine_rows
 from nearcast.pipeline.keeping.cleaning_changes import usable_changes
 from nearcast.pipeline.keeping.row_blocks import in_blocks, rows_in
 from nearcast.pipeline.keeping.row_frames import BAD, CHANGE, MESSAGE
+from nearcast.pipeline.prepare.cleaning import Cleaner, quarantine_rows
 
 MOVE = "move"
 CHANGE_COLUMNS = (*SUBSCRIPTION_COLUMNS, "change", "time")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from nearcast.engines.moving import MovingMatcher
 from nearcast.model.analysis import Analysis
-from nearcast.pipeline.settings_table import PipelineSettings
+from nearcast.moving.engine import MovingMatcher
+from nearcast.pipeline.settings import PipelineSettings
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nearcast.engines.moving import MovingMatcher
-from nearcast.pipeline.clause_view import id_hashes
-from nearcast.pipeline.cleaning import quarantine_rows
+from nearcast.moving.engine import MovingMatcher
 from nearcast.pipeline.keeping.arrow_bytes import table_bytes, table_of
 from nearcast.pipeline.keeping.shard_engine import Taken
+from nearcast.pipeline.plan.clause_view import id_hashes
+from nearcast.pipeline.prepare.cleaning import quarantine_rows
 from nearcast.pipeline.tracked.batches import CHANGES, MESSAGES, Tick, TrackedBatch
 from nearcast.pipeline.tracked.last_times import LastTimes
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from nearcast.columns.schemas import BOX
 from nearcast.errors import PipelineError
-from nearcast.pipeline.cleaning import RAW_COLUMNS
+from nearcast.pipeline.io.sources import read_messages
 from nearcast.pipeline.keeping.row_frames import CHANGE, MESSAGE, fields_of, union_of
 from nearcast.pipeline.keeping.sources import chosen, read_side, with_change
-from nearcast.pipeline.settings_table import PipelineSettings
-from nearcast.pipeline.sources import read_messages
+from nearcast.pipeline.prepare.cleaning import RAW_COLUMNS
+from nearcast.pipeline.settings import PipelineSettings
 from nearcast.pipeline.tracked.cleaning_rows import CHANGE_COLUMNS, MOVE, MOVE_COLUMNS
 
 if TYPE_CHECKING:

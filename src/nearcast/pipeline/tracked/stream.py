@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nearcast.errors import PipelineError
+from nearcast.pipeline.io.sinks import Sink
 from nearcast.pipeline.keeping.areas import TrackedArea
 from nearcast.pipeline.keeping.asking import AskAll
 from nearcast.pipeline.keeping.batch_log import write_log
@@ -15,8 +16,7 @@ from nearcast.pipeline.keeping.runner import ReadRows, ShardedRunner, check_rule
 from nearcast.pipeline.keeping.shard_calls import IdKinds
 from nearcast.pipeline.keeping.sinks import change_sink
 from nearcast.pipeline.keeping.wishes import Wish
-from nearcast.pipeline.settings_table import PipelineSettings
-from nearcast.pipeline.sinks import Sink
+from nearcast.pipeline.settings import PipelineSettings
 from nearcast.pipeline.tracked.batches import Clock, TrackedBatch
 from nearcast.pipeline.tracked.cleaning_rows import MOVE, RowCleaner
 from nearcast.pipeline.tracked.layouts import MECHANISM, TrackedPlace

@@ -9,8 +9,8 @@ from litestar.params import Parameter
 
 from nearcast.errors import NearcastError
 from nearcast.model.regions import Box
-from nearcast.service.error_answers import DOCUMENTED, AnyRequest
-from nearcast.service.guarding import ADMIN, broker_of, caller_of, check_operator
+from nearcast.service.auth.guards import ADMIN, broker_of, caller_of, check_operator
+from nearcast.service.http.error_responses import DOCUMENTED, AnyRequest
 from nearcast.service.problems import unusable
 from nearcast.wire.api import Cursor, Name
 from nearcast.wire.console import CellList, Pulse, RecipientList

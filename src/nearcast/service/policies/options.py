@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from nearcast.service.policies.notifying import DeliveryPolicy
-from nearcast.service.policies.presence import PresencePolicy
+from nearcast.service.policies.delivery_limits import DeliveryPolicy
+from nearcast.service.policies.geofence import PresencePolicy
 from nearcast.wire.api import DeliveryOptions
 
 

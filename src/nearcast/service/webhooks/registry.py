@@ -11,21 +11,13 @@ import msgspec
 
 from nearcast.errors import NearcastError
 from nearcast.service.broker import Broker
-from nearcast.service.callers import Caller
+from nearcast.service.caller import Caller
 from nearcast.service.problems import Problem, forbidden, not_found, unusable
-from nearcast.service.reading import Pace
+from nearcast.service.push.stream_reader import Pace
 from nearcast.service.webhooks.addresses import AddressRules
-from nearcast.service.webhooks.place import (
-    DEAD_LETTERS,
-    PLACES,
-    WEBHOOKS,
-    DeadLetterRecord,
-    Place,
-    Secret,
-    WebhookRecord,
-)
 from nearcast.service.webhooks.retrying import RetryRules
 from nearcast.service.webhooks.sending import Outcome, Sender
+from nearcast.service.webhooks.state import DEAD_LETTERS, PLACES, WEBHOOKS, DeadLetterRecord, Place, Secret, WebhookRecord
 from nearcast.service.webhooks.worker import CONTENT_TYPE, Disable, Worker
 from nearcast.wire.api import SubscriptionIn
 from nearcast.wire.signatures import check_secret, make_secret

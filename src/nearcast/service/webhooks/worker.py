@@ -11,10 +11,12 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from nearcast.service.broker import Broker
-from nearcast.service.callers import Caller
-from nearcast.service.pushing import Pusher
-from nearcast.service.reading import Frame, Pace, Reader
-from nearcast.service.webhooks.place import (
+from nearcast.service.caller import Caller
+from nearcast.service.push.stream_reader import Frame, Pace, Reader
+from nearcast.service.push.throttling import Pusher
+from nearcast.service.webhooks.retrying import RetryRules
+from nearcast.service.webhooks.sending import Outcome, Sender
+from nearcast.service.webhooks.state import (
     DEAD_LETTERS,
     MAX_DEAD_LETTERS,
     PLACES,
@@ -23,8 +25,6 @@ from nearcast.service.webhooks.place import (
     WebhookRecord,
     as_datetime,
 )
-from nearcast.service.webhooks.retrying import RetryRules
-from nearcast.service.webhooks.sending import Outcome, Sender
 from nearcast.wire.api import Event
 from nearcast.wire.webhooks import DeadLetter, WebhookAttempt
 

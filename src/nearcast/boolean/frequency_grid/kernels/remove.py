@@ -1,0 +1,95 @@
+"""Take clauses out of built lists: what stands behind an entry closes up, so that a match never meets a dead clause."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nearcast.boolean.frequency_grid.kernels.keys import list_key, owner_of
+from nearcast.boolean.frequency_grid.kernels.levels import cells_of, first_column, first_row, last_column, last_row, n_cells_at
+from nearcast.boolean.frequency_grid.kernels.probe import NOT_FOUND, find_from
+from nearcast.boolean.frequency_grid.layout import (
+    HEADER,
+    LEVEL_BITS,
+    LEVEL_MASK,
+    LINES_BITS,
+    MAX_LEVEL,
+    MULTIPLE_SIZE,
+    RECORD_FIELDS,
+    SINGLE_FIELDS,
+)
+from nearcast.kernels.compile import inline_kernel, kernel
+from nearcast.kernels.hashing import home_slot
+
+
+@inline_kernel
+def close_gap(run, source, size, gap, width, to):
+    """Copy `size` int32 from `source` down to `to`, leaving out `width` of them at `gap`; returns both ends."""
+    for i in range(size):
+        if not gap <= i < gap + width:
+            run[to] = run[source + i]
+            to += 1
+    return source + size, to
+
+
+@kernel
+def remove_from_list(run, at, clause):
+    """Take a clause out of the list at `at`; returns whether it was there."""
+    n_covering, n_single, n_multiple = np.int64(run[at]), np.int64(run[at + 1]), np.int64(run[at + 2])
+    covering = at + HEADER
+    single = covering + n_covering
+    multiple = single + SINGLE_FIELDS * n_single
+    records = multiple + n_multiple
+    end = multiple + MULTIPLE_SIZE * n_multiple
+    for i in range(n_covering):
+        if run[covering + i] == clause:
+            run[at] = n_covering - 1
+            close_gap(run, covering, end - covering, i, 1, covering)
+            return True
+    for i in range(n_single):
+        if run[single + 4 * n_single + i] == clause:
+            run[at + 1] = n_single - 1
+            source, to = single, single
+            for _ in range(SINGLE_FIELDS):
+                source, to = close_gap(run, source, n_single, i, 1, to)
+            close_gap(run, source, end - source, 0, 0, to)
+            return True
+    for i in range(n_multiple):
+        if run[records + RECORD_FIELDS * i] == clause:
+            run[at + 2] = n_multiple - 1
+            source, to = close_gap(run, multiple, n_multiple, i, 1, multiple)
+            close_gap(run, source, end - source, RECORD_FIELDS * i, RECORD_FIELDS, to)
+            return True
+    return False
+
+
+@kernel
+def withdraw_clauses(grid, clauses, slots):
+    """Take clauses out of every list they stand in, if they stand in any; returns how many copies and clauses were taken."""
+    door, slot, run, wide = grid.door, grid.slot, grid.run, grid.wide
+    frequency, frame, max_level = grid.frequency, grid.frame, grid.head[MAX_LEVEL]
+    keyword_start, keyword = clauses.keyword_start, clauses.keyword
+    x0, y0, x1, y1 = clauses.x0, clauses.y0, clauses.x1, clauses.y1
+    n_slots, n_taken, n_clauses = slot.size // 2, 0, 0
+    for i in range(slots.size):
+        clause = slots[i]
+        owner = owner_of(keyword_start, keyword, frequency, clause)
+        if 2 * owner >= door.size or door[2 * owner] == 0:
+            continue
+        before = n_taken
+        level = door[2 * owner] & LEVEL_MASK
+        shift = max_level - level
+        cells = cells_of(frame, 1 << max_level, x0[clause], y0[clause], x1[clause], y1[clause])
+        if level == 0 or n_cells_at(cells, shift) > wide[owner]:
+            root = door[2 * owner] >> (LEVEL_BITS + LINES_BITS)
+            if root != 0:
+                n_taken += remove_from_list(run, root, clause)
+            n_clauses += n_taken > before
+            continue
+        for column in range(first_column(cells) >> shift, (last_column(cells) >> shift) + 1):
+            for row in range(first_row(cells) >> shift, (last_row(cells) >> shift) + 1):
+                key = list_key(owner, (column << level) | row)
+                place = find_from(slot, key, home_slot(key, n_slots))
+                if place != NOT_FOUND:
+                    n_taken += remove_from_list(run, place >> LINES_BITS, clause)
+        n_clauses += n_taken > before
+    return n_taken, n_clauses

@@ -1,0 +1,32 @@
+"""The subscriptions that an engine is asked for by their ids."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from nearcast.columns.identifiers import Identifiers, id_array
+from nearcast.engine.arguments import listed
+from nearcast.errors import NearcastError
+from nearcast.kernels.number_table import ABSENT
+from nearcast.model.ids import checked_id
+
+
+def numbers_of(ids: Any, known: Identifiers) -> NDArray[np.int32]:
+    """Their numbers, each once, from a list of ids or a column of a table; those that are not known are left out."""
+    found = known.find(_as_column(ids, known.kind))
+    return np.unique(found[found != ABSENT])
+
+
+def _as_column(ids: Any, kind: str | None) -> pa.Array:
+    if isinstance(ids, pa.Array | pa.ChunkedArray):
+        if ids.null_count:
+            raise NearcastError(f"ids were given as a column with {ids.null_count} nulls; expected an id in each row")
+        return ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids
+    checked = [checked_id(id, "subscription", NearcastError) for id in listed(ids, (int, str), "ids")]
+    expected = str if kind == "string" else int
+    # Ids of the other kind are not known either.
+    return id_array([id for id in checked if isinstance(id, expected)])

@@ -1,1 +1,0 @@
-"""Nodes divided by keyword: which cuts, and who falls into them."""

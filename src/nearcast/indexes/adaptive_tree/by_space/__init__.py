@@ -1,1 +1,0 @@
-"""Nodes divided by space: which grid, and who falls into its cells."""

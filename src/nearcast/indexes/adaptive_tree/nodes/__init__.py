@@ -1,1 +1,0 @@
-"""The making of single nodes: leaves, and children on the pile."""

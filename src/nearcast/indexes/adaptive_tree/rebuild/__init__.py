@@ -1,1 +1,0 @@
-"""Parts of the tree that are built anew: when, and with what."""

@@ -1,1 +1,0 @@
-"""The way of one clause through the tree."""

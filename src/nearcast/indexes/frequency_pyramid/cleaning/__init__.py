@@ -1,1 +1,0 @@
-"""How dead clauses leave: lazily, some lists at each change."""

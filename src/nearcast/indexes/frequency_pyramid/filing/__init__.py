@@ -1,1 +1,0 @@
-"""Where a clause goes: a list, else a trie, else further down."""

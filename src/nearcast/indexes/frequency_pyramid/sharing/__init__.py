@@ -1,1 +1,0 @@
-"""Lists that neighbouring cells have in common."""

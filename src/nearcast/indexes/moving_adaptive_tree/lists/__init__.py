@@ -1,1 +1,0 @@
-"""The lists themselves: append, empty, clear away."""

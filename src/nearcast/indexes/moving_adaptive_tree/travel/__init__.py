@@ -1,1 +1,0 @@
-"""Moves: what they change in the results, and in the tree."""

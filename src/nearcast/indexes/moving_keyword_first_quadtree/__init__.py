@@ -1,1 +1,0 @@
-"""The quadtree per posting list, for clauses that move."""

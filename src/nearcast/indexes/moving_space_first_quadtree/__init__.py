@@ -1,1 +1,0 @@
-"""The quadtree of cells with inverted lists, for clauses that move."""

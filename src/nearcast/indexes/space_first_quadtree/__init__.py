@@ -1,1 +1,0 @@
-"""Quadtree of cells chosen by cost; in each a ranked-key inverted list."""

@@ -1,0 +1,56 @@
+"""Messages come and time passes: what is due leaves, what arrives enters."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearcast.model.delivery import MatchReport
+from nearcast.moving.changes import NO_PAIRS, Changes, Grouped, Pairs, cancelled
+from nearcast.moving.kernels.live_ids import ABSENT
+from nearcast.moving.reading_messages import TimedMessages
+from nearcast.moving.state import MovingState
+
+
+def arrive(state: MovingState, read: TimedMessages) -> tuple[Changes, int]:
+    """Take in messages; the changes, and how many died."""
+    messages = state.messages
+    state.report = MatchReport(messages=len(read.batch))
+    now = float(np.fmax.reduce(read.time, initial=messages.now))
+    gone, left = expire(state, now)
+    # Dead on arrival: never part of a result.
+    read.keep(read.expires > now)
+    _reject_living(state, read)
+    state.report.messages, state.report.rejected = len(read.batch), read.rejected
+    if len(read.batch) == 0:
+        return Changes(left, NO_PAIRS), len(gone)
+    slots = messages.add(read.ids, read.batch, read.expires)
+    if isinstance(left, Grouped):
+        left = left.kept()
+    changes = Changes(left, state.arrived(slots, read.batch))
+    old = messages.ids.find_among(read.ids, gone)
+    is_again = old != ABSENT
+    if is_again.any():
+        changes = cancelled(changes, slots[is_again], old[is_again], messages.n_slots)
+    return changes, len(gone)
+
+
+def expire(state: MovingState, now: float) -> tuple[NDArray[np.int32], Pairs | Grouped]:
+    """End what is due; returns its slots and the results it leaves."""
+    gone = state.messages.due(now)
+    if len(gone) == 0 or state.clauses.n_alive == 0:
+        return gone, NO_PAIRS
+    return gone, state.ended(gone)
+
+
+def _reject_living(state: MovingState, read: TimedMessages) -> None:
+    is_living, is_repeated = state.messages.ids.find(read.ids) != ABSENT, state.messages.ids.is_repeated(read.ids)
+    reasons = {}
+    for at in np.flatnonzero(is_living | is_repeated).tolist():
+        id = read.ids[at].as_py()
+        reasons[at] = (
+            f"a message with the id {id!r} is still alive; give each living message an id of its own"
+            if is_living[at]
+            else f"the id {id!r} comes twice in one batch; only its first message is used"
+        )
+    read.reject(reasons)

@@ -1,0 +1,308 @@
+"""`MovingMatcher`: subscriptions that travel, messages that live for a while; every call tells what it changes.
+
+State is never kept per subscription: its result is what the index finds now. A call reports the difference between the results
+before and after it, so what comes and goes within one call is not reported.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from nearcast.columns.identifiers import id_array
+from nearcast.engine.arguments import listed
+from nearcast.engine.asked_ids import numbers_of
+from nearcast.engine.clause_building import clauses_of_parsed, clauses_of_plain
+from nearcast.engine.explanation import explain_match
+from nearcast.engine.keyword_kind import KeywordKind
+from nearcast.engine.locks import ReadWriteLock
+from nearcast.engine.reading_messages import read_message_objects
+from nearcast.engine.reading_subscriptions import ReadSubscriptions, read_subscription_objects, read_subscription_table
+from nearcast.engine.registry import create
+from nearcast.engine.verification import Verifier
+from nearcast.errors import NearcastError
+from nearcast.model.analysis import DEFAULT_ANALYSIS, Analysis
+from nearcast.model.delivery import Change, Explanation, MatchReport, Traffic
+from nearcast.model.ids import Id, checked_id
+from nearcast.model.message import Message, read_time
+from nearcast.model.regions import Region
+from nearcast.model.spaces import space_of
+from nearcast.model.subscription import Subscription
+from nearcast.moving.arrivals import arrive, expire
+from nearcast.moving.changes import NO_PAIRS, Changes, change_objects, difference
+from nearcast.moving.indexes import MOVING_INDEXES, MOVING_SAFE_AUTO
+from nearcast.moving.moves import move
+from nearcast.moving.reading_messages import TimedMessages, read_timed_objects, read_timed_table
+from nearcast.moving.reading_moves import ReadMoves, read_move_table, read_moves
+from nearcast.moving.safe_regions.protocol import Positions, SilentSubscribers, together
+from nearcast.moving.saving import open_state, save_state
+from nearcast.moving.state import MovingState
+from nearcast.moving.take_over import gather
+
+
+class MovingMatcher:
+    """Keeps the result of every travelling subscription exact, by messages that enter (+1) and leave (-1) it.
+
+    Parameters
+    ----------
+    index
+        A name of `nearcast.indexes("moving")`, or "auto" for the best one.
+    space
+        "lonlat" (degrees, metres) or "plane" (any finite numbers).
+    analysis
+        How text becomes keywords; the same for messages and for quoted phrases of interests.
+    safe_region
+        Whether subscribers may be silent while they stay in the regions that `safe_regions` gives: circles and boxes (True), or
+        cells of a grid ("cells", in the plane: larger regions for more work).
+    positions
+        Then needed: a function that is given a list of ids, during `publish`, and gives {id: region}, where they are now.
+    **parameters
+        Options of the index.
+
+    Time is that of the messages: `now` is the largest time seen. A message is alive while now < expires. `report` tells of the
+    last call. Calls that change something wait for each other; `current`, `explain`, `stats` and `save` run beside each other.
+    """
+
+    def __init__(
+        self,
+        index: str = "auto",
+        space: str = "lonlat",
+        analysis: Analysis | None = None,
+        *,
+        safe_region: bool | str = False,
+        positions: Positions | None = None,
+        **parameters: Any,
+    ) -> None:
+        own_space, own_analysis = space_of(space), analysis or DEFAULT_ANALYSIS
+        made = create(MOVING_INDEXES, MOVING_SAFE_AUTO if safe_region and index == "auto" else index, parameters)
+        self._state = MovingState(own_space, own_analysis, made, KeywordKind(own_analysis), Verifier(own_space))
+        self._silent = SilentSubscribers(positions, safe_region) if safe_region else None
+        self._lock = ReadWriteLock()
+
+    @property
+    def now(self) -> float | None:
+        """The largest time seen, in seconds since 1970; None before the first."""
+        now = self._state.messages.now
+        return now if math.isfinite(now) else None
+
+    @property
+    def report(self) -> MatchReport:
+        """What the last call did, and the rows it left out."""
+        return self._state.report
+
+    # --- subscriptions -----------------------------------------------------------------------------------------------
+
+    def subscribe(self, subscriptions: Iterable[Subscription]) -> list[Change]:
+        """Register subscriptions; a known id replaces the old one. Changes of their results: living messages enter at once."""
+        given, state = listed(subscriptions, Subscription, "subscriptions"), self._state
+        with self._lock.writing():
+            return change_objects(self._file(read_subscription_objects(given, state.border, state.ids.kind)))
+
+    def subscribe_table(self, table: pa.Table) -> pa.Table:
+        """As `subscribe`, for a table as `Matcher.subscribe_table` takes it; returns subscription_id, message_id, change."""
+        with self._lock.writing():
+            return self._file(read_subscription_table(table, self._state.border))
+
+    def unsubscribe(self, ids: Iterable[Id]) -> None:
+        """Forget subscriptions, by a list of ids or a column of a table; unknown ids are ignored, and nothing is reported."""
+        with self._lock.writing():
+            state = self._state
+            numbers = numbers_of(ids, state.ids)
+            if self._silent is not None:
+                self._silent.forget(state, numbers)
+            state.remove(numbers)
+            state.clear_dead()
+            state.report = MatchReport()
+
+    def subscription_ids(self) -> pa.Array:
+        """The ids of all subscriptions, as a column."""
+        with self._lock.reading():
+            numbers = np.arange(self._state.ids.n, dtype=np.int32)
+            return self._state.ids.take(numbers[self._state.clauses.spans(numbers)[1] > 0])
+
+    def take_over(self, others: Sequence[tuple[MovingMatcher, pa.Array]]) -> None:
+        """Forget all subscriptions, and take over those with these ids from matchers of the same space, where they are.
+
+        Nothing is reported; messages and clock stay. This matcher may be among the others, which nobody else uses meanwhile.
+        """
+        if self._silent is not None:
+            raise NearcastError("this matcher gives safe regions, which cannot be taken over; make one without safe_region")
+        with self._lock.writing():
+            gather(self._state, [(other._state, other._state.ids.find(ids)) for other, ids in others])
+            self._state.report = MatchReport()
+
+    def _file(self, read: ReadSubscriptions) -> pa.Table:
+        state = self._state
+        state.report = MatchReport(rejected=read.rejected)
+        plain_rows = read.plain.row if read.plain is not None else np.empty(0, np.int64)
+        rows = np.concatenate([plain_rows, [item.row for item in read.parsed]]).astype(np.int64)
+        numbers = state.ids.add(read.ids.take(pa.array(rows)))
+        if self._silent is not None:
+            self._silent.forget(state, numbers)
+        before = state.results(numbers)
+        state.remove(numbers)
+        n_before = state.clauses.n_alive
+        slots = [np.empty(0, np.int32)]
+        if read.plain is not None and len(plain_rows):
+            slots.append(state.clauses.add(clauses_of_plain(read.plain, numbers[: len(plain_rows)])))
+        if read.parsed:
+            owners = numbers[len(plain_rows) :]
+            batch = clauses_of_parsed(read.parsed, owners, state.space, state.keywords, state.shapes)
+            slots.append(state.clauses.add(batch))
+        new = np.concatenate(slots)
+        if len(new) > n_before:
+            # Most of what there is, is new: building anew packs better than inserting one by one.
+            state.index.build(state.clauses, state.messages)
+        elif len(new):
+            state.index.insert(state.clauses, state.messages, new)
+        return self._reported(difference(before, state.results(numbers)))
+
+    # --- messages ----------------------------------------------------------------------------------------------------
+
+    def publish(self, messages: Iterable[Message]) -> list[Change]:
+        """Take in messages: what is due by their times leaves, and they enter. Bad ones are in `report.rejected`."""
+        given, state = listed(messages, Message, "messages"), self._state
+        with self._lock.writing():
+            return change_objects(self._arrive(read_timed_objects(given, state.border, state.messages.ids)))
+
+    def publish_table(self, table: pa.Table) -> pa.Table:
+        """As `publish`, for a table: id; keywords or text; x, y or x0, y0, x1, y1; optional time and expires."""
+        state = self._state
+        with self._lock.writing():
+            return self._arrive(read_timed_table(table, state.border, state.messages.ids))
+
+    def _arrive(self, read: TimedMessages) -> pa.Table:
+        contacted = None if self._silent is None else self._silent.contact(self._state, read.batch)
+        changes, n_gone = arrive(self._state, read)
+        return self._reported(changes if contacted is None else together(contacted, changes), n_gone)
+
+    def advance(self, now: float | datetime) -> list[Change]:
+        """Set the clock forward; messages that expire leave. An earlier time than `now` changes nothing."""
+        return change_objects(self.advance_table(now))
+
+    def advance_table(self, now: float | datetime) -> pa.Table:
+        """As `advance`, with the changes as a table."""
+        seconds = read_time(now, "now")
+        with self._lock.writing():
+            self._state.report = MatchReport()
+            gone, left = expire(self._state, seconds)
+            return self._reported(Changes(left, NO_PAIRS), len(gone))
+
+    # --- moving ------------------------------------------------------------------------------------------------------
+
+    def move(self, moves: Mapping[Id, object]) -> list[Change]:
+        """Give subscriptions new regions (None: everywhere). Unknown ids and bad regions are in `report.rejected`."""
+        state = self._state
+        with self._lock.writing():
+            return change_objects(self._move(read_moves(moves, state.ids, state.clauses, state.space)))
+
+    def move_table(self, table: pa.Table) -> pa.Table:
+        """As `move`, for a table: id, x0, y0, x1, y1, or region (GeoJSON or WKT); of several rows of one id the last counts."""
+        state = self._state
+        with self._lock.writing():
+            return self._move(read_move_table(table, state.ids, state.clauses, state.space))
+
+    def _move(self, read: ReadMoves) -> pa.Table:
+        if self._silent is not None:
+            others = [number for number, _ in read.others]
+            self._silent.heard_of(self._state, np.concatenate([read.number, others]).astype(np.int32))
+        return self._reported(move(self._state, read))
+
+    # --- safe regions ------------------------------------------------------------------------------------------------
+
+    def safe_regions(self, ids: Iterable[Id]) -> dict[Id, Region]:
+        """For each subscription, where the middle of its region may go without a report; unknown ids are left out.
+
+        It counts until the next report of the subscription, or until `positions` is asked for it. A circle or box without
+        extent: every move must be reported (so for other regions than circles and boxes).
+        """
+        with self._lock.writing():
+            return self._silent_subscribers().regions(self._state, numbers_of(ids, self._state.ids))
+
+    @property
+    def traffic(self) -> Traffic:
+        """How many reports, contacts and safe regions went between subscribers and here; the changes themselves apart."""
+        return self._silent_subscribers().traffic
+
+    def _silent_subscribers(self) -> SilentSubscribers:
+        if self._silent is None:
+            raise NearcastError("this matcher gives no safe regions; make it with safe_region=True and positions=")
+        return self._silent
+
+    def _reported(self, changes: Changes, n_gone: int = 0) -> pa.Table:
+        """The changes as a table; then, with all ids told, the dead are cleared away."""
+        state = self._state
+        table = changes.to_table(state.ids, state.messages)
+        state.report.matches = len(changes)
+        state.forget_dead(n_gone)
+        state.clear_dead()
+        return table
+
+    # --- insight -----------------------------------------------------------------------------------------------------
+
+    def current(self, subscription_id: Id) -> set[Id]:
+        """The ids of the living messages in the result of a subscription; none if there is no such subscription."""
+        id = checked_id(subscription_id, "subscription", NearcastError)
+        with self._lock.reading():
+            found = self._state.results(self._state.ids.find(id_array([id])))
+            return set(self._state.messages.ids.take(found.message).to_pylist())
+
+    def current_table(self, ids: Iterable[Id] | None = None) -> pa.Table:
+        """The results of several subscriptions, or of all: subscription_id, message_id. Unknown ids have none."""
+        with self._lock.reading():
+            own, messages = self._state.ids, self._state.messages
+            numbers = np.arange(own.n, dtype=np.int32) if ids is None else numbers_of(ids, own)
+            found = self._state.results(numbers)
+            return pa.table({"subscription_id": own.take(found.number), "message_id": messages.ids.take(found.message)})
+
+    def explain(self, message: Message, subscription_id: Id) -> Explanation:
+        """Why the message does or does not belong to the subscription where it is now, and the way through the index."""
+        with self._lock.reading():
+            state = self._state
+            batch, rejected = read_message_objects([message], state.border)
+            if rejected:
+                return Explanation(False, (f"the message is not usable: {rejected[0][1]}",))
+            slots = state.clauses.slots_of(int(state.ids.find(id_array([subscription_id]))[0]))
+            if not slots:
+                return Explanation(False, (f"there is no subscription {subscription_id!r}",))
+            matched, reasons, slot = explain_match(state.clauses, state.shapes, state.keywords, state.space, batch, slots)
+            path = state.index.explain(state.clauses, batch, slot)
+            if message.expires is not None and message.expires <= state.messages.now:
+                matched, reasons = False, [f"the message expired at {message.expires!r}; now is {self.now!r}", *reasons]
+            return Explanation(matched, tuple(reasons), tuple(path))
+
+    def stats(self) -> dict[str, int | float | str]:
+        """Sizes: subscriptions, living messages, clauses, keywords, bytes (of all arrays), and those of the index."""
+        with self._lock.reading():
+            state = self._state
+            own = {f"index_{name}" if name == "bytes" else name: value for name, value in state.index.stats().items()}
+            held = (state.ids, state.clauses, state.shapes, state.keywords.space, state.messages)
+            return {
+                "index": state.index.name,
+                "subscriptions": state.clauses.n_subscriptions,
+                "messages": state.messages.n_alive,
+                "clauses": state.clauses.n_alive,
+                "copies": state.clauses.n_alive / max(1, state.clauses.n_subscriptions),
+                "keywords": state.keywords.n,
+                "bytes": sum(part.n_bytes for part in held) + int(own["index_bytes"]),
+                "depth": 1,
+                **own,
+            }
+
+    def save(self, folder: str | Path) -> None:
+        """Write everything to a folder of arrays; an existing saved folder is replaced as a whole."""
+        with self._lock.reading():
+            save_state(folder, self._state)
+
+    @classmethod
+    def open(cls, folder: str | Path, *, safe_region: bool | str = False, positions: Positions | None = None) -> MovingMatcher:
+        """A saved matcher. Changes to it leave the folder as it is. It has made no promises: everyone reports first."""
+        matcher = cls(safe_region=safe_region, positions=positions)
+        matcher._state = open_state(folder)
+        return matcher

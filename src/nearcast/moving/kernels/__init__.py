@@ -1,0 +1,1 @@
+"""Loops that the engine of moving subscriptions and its indexes share."""

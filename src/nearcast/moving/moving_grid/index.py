@@ -1,0 +1,296 @@
+"""`moving_grid`: our own moving index."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearcast.columns.aligned import lined_zeros
+from nearcast.columns.clauses import ClauseStore
+from nearcast.columns.messages import MessageBatch
+from nearcast.engine.groups import Differences, Found, Groups, Matches, MessageGroups, MoveGroups
+from nearcast.engine.parameters import Parameters
+from nearcast.kernels.keyword_counts import count_clauses
+from nearcast.kernels.layouts import CANDIDATES, NODES
+from nearcast.moving.index import Boxes, MovingIndex
+from nearcast.moving.live_messages import LiveMessages
+from nearcast.moving.moving_grid.frame import frame_around
+from nearcast.moving.moving_grid.kernels import clauses as clause_kernels
+from nearcast.moving.moving_grid.kernels import levels
+from nearcast.moving.moving_grid.kernels import messages as message_kernels
+from nearcast.moving.moving_grid.kernels.collect_dead import sweep
+from nearcast.moving.moving_grid.keyword_grid import Side, bits_of_frequent, due_owners, limits_of, widened
+from nearcast.moving.moving_grid.layout import CATCH_ALL, COUNT_SHIFT, GROUP, LEVEL_MASK, OWNER, RECORD, ROUTED, WORDS
+from nearcast.moving.moving_grid.parameters import MovingGridParameters
+from nearcast.moving.moving_grid.scratch import Scratch, pairs_of
+
+# Built anew when so many things, and this part of all that were filed since the build, lie outside the frame.
+_LEAST_OUTSIDE = 4096
+_SHARE_OUTSIDE = 0.25
+# Rounds of the sweep while as many messages die as live.
+_ROUNDS = 2
+_MESSAGE = "message_"
+_FEWEST_STEPS = 64
+_MOVES_AT_ONCE = 4096
+
+
+class MovingGrid(MovingIndex):
+    """A clause stands at its lower left corner in a grid for its size, a message where it is; both by rarest keyword."""
+
+    name = "moving_grid"
+    is_sweeping = True
+    paper = "our own"
+    summary = "grids of points by rarest keyword for clauses and messages; a move compares two boxes"
+    parameters_class = MovingGridParameters
+    parameters: MovingGridParameters
+
+    def __init__(self, parameters: Parameters) -> None:
+        super().__init__(parameters)
+        own = self.parameters
+        self._clauses = Side(limits_of(own.smallest_clause_grid, own.first_level, 16 * own.growth))
+        self._messages = Side(limits_of(own.smallest_message_grid, own.first_level, own.growth))
+        self._frame: NDArray[np.float64] = np.zeros(6)
+        self._record: NDArray[np.int32] = np.zeros(0, np.int32)
+        self._words: NDArray[np.int32] = np.zeros(0, np.int32)
+        self._masks: NDArray[np.int32] = np.zeros(0, np.int32)
+        self._frequency: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._own_bit: NDArray[np.int32] = np.zeros(0, np.int32)
+        self._scratch = Scratch()
+
+    # --- filing ------------------------------------------------------------------------------------------------------
+
+    def build(self, clauses: ClauseStore, messages: LiveMessages) -> None:
+        layout, live = clauses.layout(), messages.layout()
+        slots, alive = np.flatnonzero(layout.is_alive).astype(np.int32), messages.slots()
+        sides = [np.concatenate([own[slots], other[alive]]) for own, other in zip(layout[2:6], live[3:7], strict=True)]
+        self._frame = frame_around(Boxes(*sides))
+        self._frequency = np.zeros(clauses.n_keywords, np.int64)
+        count_clauses(layout.keyword_start, layout.keyword, slots, self._frequency, 1)
+        self._own_bit = bits_of_frequent(self._frequency)
+        self._record = lined_zeros(RECORD * clauses.n, np.int32)
+        clause_kernels.write_records(layout.keyword_start, layout.keyword, self._frequency, self._own_bit, slots, self._record)
+        count = np.bincount(self._owners(slots), minlength=1 + clauses.n_keywords)
+        self._clauses.clear(count.astype(np.int64))
+        self._file_clauses(clauses, slots)
+        owners = 1 + messages.batch(alive, 0).arrays.keyword
+        count_messages = np.bincount(owners[owners < len(count)], minlength=len(count))
+        count_messages[CATCH_ALL] = len(alive)
+        self._messages.clear(np.where(count > 0, count_messages, 0).astype(np.int64))
+        self._messages.lists.door[1::2] |= np.where(count > 0, ROUTED, 0)
+        self.store(clauses, messages, alive)
+
+    def insert(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32]) -> None:
+        layout = clauses.layout()
+        self._frequency, self._record = (
+            widened(self._frequency, clauses.n_keywords),
+            widened(self._record, RECORD * clauses.n),
+        )
+        count_clauses(layout.keyword_start, layout.keyword, slots, self._frequency, 1)
+        clause_kernels.write_records(layout.keyword_start, layout.keyword, self._frequency, self._own_bit, slots, self._record)
+        self._clauses.widen(1 + clauses.n_keywords)
+        self._messages.widen(1 + clauses.n_keywords)
+        self._file_clauses(clauses, slots)
+        self._route(messages, np.unique(self._owners(slots)))
+        self._keep_frame(clauses, messages)
+
+    def delete(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32]) -> None:
+        layout = clauses.layout()
+        count_clauses(layout.keyword_start, layout.keyword, slots, self._frequency, -1)
+        due = due_owners(len(slots), self._clauses)
+        clause_kernels.unfile_clauses(self._clauses.lists, self._frame, layout, self._record, slots, due)
+        self._level_clauses(clauses, due)
+
+    def _owners(self, slots: NDArray[np.int32]) -> NDArray[np.int32]:
+        return self._record[RECORD * slots.astype(np.int64) + OWNER]
+
+    def _file_clauses(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> None:
+        due, first = due_owners(len(slots), self._clauses), 0
+        while True:
+            lists = self._clauses.lists
+            first = clause_kernels.file_clauses(lists, self._frame, clauses.layout(), self._record, slots, first, due)
+            if first == len(slots):
+                break
+            self._clauses.grow(1)
+        self._level_clauses(clauses, due)
+
+    def _level_clauses(self, clauses: ClauseStore, due: NDArray[np.int64]) -> None:
+        first = 1
+        while first <= due[0]:
+            first = levels.level_clauses(self._clauses.lists, self._frame, clauses.layout(), self._record, due, first)
+            if first <= due[0]:
+                self._clauses.grow(1 + self._clauses.entries_of(int(due[first])))
+
+    def _keep_frame(self, clauses: ClauseStore, messages: LiveMessages) -> None:
+        """Build anew when much lies outside the frame."""
+        for side in (self._clauses, self._messages):
+            n_filed, n_outside = side.counts
+            if n_outside > max(_LEAST_OUTSIDE, _SHARE_OUTSIDE * n_filed):
+                self.build(clauses, messages)
+                return
+
+    # --- messages ----------------------------------------------------------------------------------------------------
+
+    def store(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32]) -> None:
+        live, first, skip = messages.layout(), 0, 0
+        width = 1 + int(live.n_keywords[slots].max(initial=0))
+        due = due_owners(width * len(slots), self._messages)
+        self._words = widened(self._words, WORDS * messages.n_slots)
+        self._masks = widened(self._masks, messages.n_slots)
+        message_kernels.write_words(live, self._own_bit, slots, self._words, self._masks)
+        while True:
+            lists = self._messages.lists
+            first, skip = message_kernels.file_messages(lists, self._frame, live, slots, first, skip, width, due)
+            if first == len(slots):
+                break
+            self._messages.grow(GROUP * width)
+        self._level_messages(messages, due)
+
+    def arrive(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], batch: MessageBatch) -> Matches:
+        self.store(clauses, messages, slots)
+        self._keep_frame(clauses, messages)
+        return self.match(clauses, batch)
+
+    def arrive_groups(
+        self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], batch: MessageBatch
+    ) -> MessageGroups:
+        self.store(clauses, messages, slots)
+        self._keep_frame(clauses, messages)
+        return self.match_groups(clauses, batch, slots)
+
+    def _route(self, messages: LiveMessages, owners: NDArray[np.int32]) -> None:
+        """File the living messages under owners that were none before."""
+        door = self._messages.lists.door
+        new = owners[door[2 * owners.astype(np.int64) + 1] & ROUTED == 0].astype(np.int64)
+        door[2 * new + 1] |= ROUTED
+        if len(new) == 0 or messages.n_alive == 0:
+            return
+        is_new = np.zeros(self._messages.n_owners, np.uint8)
+        is_new[new] = 1
+        live, slots, due = messages.layout(), messages.slots(), due_owners(len(new), self._messages)
+        first, skip = 0, 0
+        while True:
+            lists = self._messages.lists
+            first, skip = message_kernels.file_backlog(lists, self._frame, live, slots, is_new, first, skip, due)
+            if first == len(slots):
+                break
+            self._messages.grow(1)
+        self._level_messages(messages, due)
+
+    def _level_messages(self, messages: LiveMessages, due: NDArray[np.int64]) -> None:
+        first = 1
+        while first <= due[0]:
+            first = levels.level_messages(self._messages.lists, self._frame, messages.layout(), due, first)
+            if first <= due[0]:
+                self._messages.grow(1 + self._messages.entries_of(int(due[first])))
+
+    def sweep(self, messages: LiveMessages, n_gone: int) -> bool:
+        share = _ROUNDS * n_gone / max(1, messages.n_alive)
+        n_steps = _FEWEST_STEPS + int(share * self._messages.n_steps)
+        due = due_owners(n_steps, self._messages)
+        is_round = sweep(self._messages.lists, messages.layout().alive_bits, n_steps, due)
+        self._level_messages(messages, due)
+        return bool(is_round)
+
+    def purge(self, clauses: ClauseStore, messages: LiveMessages) -> None:
+        """Two rounds: the first may have been under way."""
+        for _ in range(2):
+            while not self.sweep(messages, messages.n_alive):
+                pass
+
+    # --- finding -----------------------------------------------------------------------------------------------------
+
+    def match(self, clauses: ClauseStore, batch: MessageBatch) -> Matches:
+        groups, *counters = self.match_groups(clauses, batch, np.arange(len(batch), dtype=np.int32))
+        return Matches(*pairs_of(groups), *counters)
+
+    def match_groups(self, clauses: ClauseStore, batch: MessageBatch, slots: NDArray[np.int32]) -> MessageGroups:
+        found = self._scratch.match(self._clauses.lists, self._frame, clauses.layout(), self._record, batch)
+        counters = (int(found.counters[NODES]), int(found.counters[CANDIDATES]))
+        return MessageGroups(Groups(slots, found.clause, found.begin, found.end), *counters)
+
+    def look(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], besides: Boxes) -> Found:
+        scratch = self._scratch.differences(len(slots))
+        scratch.find(
+            self._messages.lists,
+            self._frame,
+            clauses.layout(),
+            messages.layout(),
+            self._words,
+            self._masks,
+            self._record,
+            slots,
+            besides,
+            False,
+        )
+        _, entered, *counters = scratch.groups(slots)
+        return Found(*pairs_of(entered), *counters)
+
+    def move(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], to: Boxes) -> Differences:
+        left, entered, *counters = self.move_groups(clauses, messages, slots, to)
+        return Differences(Found(*pairs_of(left), *counters), Found(*pairs_of(entered), 0, 0))
+
+    def move_groups(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], to: Boxes) -> MoveGroups:
+        scratch = self._scratch.differences(len(slots))
+        layout, live = clauses.layout(), messages.layout()
+        for first in range(0, len(slots), _MOVES_AT_ONCE):
+            last = min(first + _MOVES_AT_ONCE, len(slots))
+            lists, words, masks = self._messages.lists, self._words, self._masks
+            scratch.find(lists, self._frame, layout, live, words, masks, self._record, slots, to, True, first, last)
+            self._move(clauses, slots, to, first, last)
+        self._keep_frame(clauses, messages)
+        return scratch.groups(slots)
+
+    def refile(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], to: Boxes) -> None:
+        self._move(clauses, slots, to, 0, len(slots))
+
+    def _move(self, clauses: ClauseStore, slots: NDArray[np.int32], to: Boxes, first: int, last: int) -> None:
+        layout = clauses.layout()
+        while True:
+            lists = self._clauses.lists
+            first = clause_kernels.move_clauses(lists, self._frame, layout, self._record, slots, tuple(to), first, last)
+            if first == last:
+                return
+            self._clauses.grow(1)
+
+    # --- insight and disk --------------------------------------------------------------------------------------------
+
+    def explain(self, clauses: ClauseStore, batch: MessageBatch, slot: int) -> list[str]:
+        owner = int(self._record[RECORD * slot + OWNER])
+        here = int(self._clauses.lists.door[2 * owner + 1])
+        what = "clauses without keywords" if owner == CATCH_ALL else f"keyword {owner - 1}"
+        is_visited = owner == CATCH_ALL or owner - 1 in batch.arrays.keyword
+        n_columns = 1 << (here & LEVEL_MASK)
+        grid = f"grid of {n_columns} x {n_columns} cells" if here & LEVEL_MASK else "one list"
+        verdict = "visited" if is_visited else "not visited: the message lacks that keyword"
+        return [f"{what}: {here >> COUNT_SHIFT} clauses in {grid}, {verdict}"]
+
+    def stats(self) -> dict[str, int | float]:
+        n_bytes = self._clauses.n_bytes + self._messages.n_bytes
+        n_bytes += self._frequency.nbytes + self._record.nbytes + self._words.nbytes + self._masks.nbytes
+        return {
+            "bytes": n_bytes,
+            "clause_entries": self._clauses.n_entries,
+            "message_entries": self._messages.n_entries,
+            "message_bytes": self._messages.n_bytes,
+        }
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        own: dict[str, NDArray[Any]] = {
+            "frame": self._frame,
+            "record": self._record,
+            "words": self._words,
+            "masks": self._masks,
+            "frequency": self._frequency,
+            "own_bit": self._own_bit,
+        }
+        of_messages = {f"{_MESSAGE}{name}": array for name, array in self._messages.arrays().items()}
+        return {**own, **self._clauses.arrays(), **of_messages}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        self._frame, self._record, self._frequency = arrays["frame"], arrays["record"], arrays["frequency"]
+        self._own_bit, self._words, self._masks = arrays["own_bit"], arrays["words"], arrays["masks"]
+        self._clauses.restore(arrays)
+        self._messages.restore({name[len(_MESSAGE) :]: a for name, a in arrays.items() if name.startswith(_MESSAGE)})

@@ -1,0 +1,1 @@
+"""The loops of the moving grid, one module for each step of a message or a move."""

@@ -1,0 +1,246 @@
+"""The clauses of messages, many points at once: each step asks for the memory of the next ahead of its use.
+
+Steps for a group of messages: doors of their keywords; slots of the table; blocks; records of clauses with several keywords.
+A message's matches are written one after the other, with a gap for those whose records are on the way.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nearcast.kernels.compile import kernel, lent
+from nearcast.kernels.hashing import home_slot
+from nearcast.kernels.keyword_filters import ask_for_doors, fill_filters
+from nearcast.kernels.layouts import CANDIDATES, NODES
+from nearcast.kernels.simd import LANES, append_four, four_boxes, four_signatures, lowest_lane, prefetch
+from nearcast.moving.moving_grid.kernels.areas import match_area
+from nearcast.moving.moving_grid.kernels.keys import cell_of_key, fine_column, fine_place, has_others, list_key, place_in_cell
+from nearcast.moving.moving_grid.kernels.lists import find_slot
+from nearcast.moving.moving_grid.kernels.scan import holds
+from nearcast.moving.moving_grid.layout import (
+    ALL_CLASSES,
+    BLOCK,
+    CLASSES_MASK,
+    CLAUSES,
+    FINE,
+    GROUP,
+    LEVEL_BITS,
+    MOST_LEVELS,
+    NO_ROOM,
+    PLACE_SHIFT,
+    RECORD,
+    SIGNATURES,
+    SIZE_MASK,
+    SLACK,
+)
+
+_FOUR = 15
+_LINES_AHEAD = 8
+_CELLS_OF_CLASS = 4
+# Matches are rare where they are less than one of so many clauses that are looked at.
+_SPARSE = 16
+
+
+@kernel
+def settle_borders(pool, at, lanes, x0, y0, x1, y1, x, y):
+    """The boxes of `four_boxes` that hold the point, with those decided that have it on their rounded border."""
+    unsure = lanes & ~(lanes >> 4) & _FOUR
+    kept = lanes & _FOUR
+    while unsure != 0:
+        lane = lowest_lane(unsure)
+        unsure &= unsure - 1
+        clause = pool[at + CLAUSES + lane]
+        if not holds(x0[clause], y0[clause], x1[clause], y1[clause], x, y):
+            kept &= ~(1 << lane)
+    return kept
+
+
+@kernel
+def find_lists(side, frame, message_start, keyword, mx, my, first, last, key, lists, list_end):
+    """The lists each point of a group has to scan, asked for."""
+    side, message_start, keyword, key = lent(side), lent(message_start), lent(keyword), lent(key)
+    lists, list_end, mx, my = lent(lists), lent(list_end), lent(mx), lent(my)
+    frame = lent(frame)
+    door, slot, pool, span = side.door, side.slot, side.pool, side.span
+    n_owners, n_slots = door.size // 2, slot.size // 2
+    n_lists = 0
+    for message in range(first, last):
+        begin, end = message_start[message], message_start[message + 1]
+        column, row = fine_column(mx[message], frame, 0), fine_column(my[message], frame, 3)
+        for at in range(begin - 1, end):
+            owner = np.int64(0) if at < begin else 1 + np.int64(keyword[at])
+            if owner >= n_owners:
+                continue
+            if door[2 * owner] != 0:
+                key[n_lists], lists[n_lists] = 0, door[2 * owner]
+                n_lists += 1
+            classes, own = ((door[2 * owner + 1] >> LEVEL_BITS) & CLASSES_MASK) >> 1, 1
+            while classes != 0:
+                if classes & 1:
+                    shift = FINE - own
+                    column0, row0 = max(column - span[2 * own], 0) >> shift, max(row - span[2 * own + 1], 0) >> shift
+                    for across in range(column0, (column >> shift) + 1):
+                        for up in range(row0, (row >> shift) + 1):
+                            wanted = list_key(owner, own, own, across << shift, up << shift)
+                            home = home_slot(wanted, n_slots)
+                            prefetch(slot, 2 * home)
+                            key[n_lists], lists[n_lists] = wanted, home
+                            n_lists += 1
+                classes, own = classes >> 1, own + 1
+        list_end[message - first] = n_lists
+    for i in range(n_lists):
+        value = lists[i]
+        if key[i] != 0:
+            at = find_slot(slot, key[i], lists[i])
+            value = slot[2 * at + 1] if slot[2 * at] == key[i] else np.int64(0)
+            lists[i] = value
+        at = (value >> PLACE_SHIFT) * BLOCK
+        for line in range(min(_LINES_AHEAD, ((value & SIZE_MASK) + 3) >> 2)):
+            prefetch(pool, at + BLOCK * line)
+    return n_lists
+
+
+@kernel
+def scan_points(
+    side, frame, clauses, record, mx, my, first, last, key, lists, list_end, filters, out, n_out, begins, ends, pending, room
+):
+    """Write the clauses of one keyword that the points of a group match, and note those with others in `pending`.
+
+    The pending ones of message j end at `list_end[j]` afterwards. Returns the new end or NO_ROOM, their number, clauses tested.
+    """
+    side, clauses, record, out = lent(side), lent(clauses), lent(record), lent(out)
+    pending, lists, key, filters = lent(pending), lent(lists), lent(key), lent(filters)
+    list_end, begins, ends, mx = lent(list_end), lent(begins), lent(ends), lent(mx)
+    my, frame = lent(my), lent(frame)
+    pool = side.pool
+    x0, y0, x1, y1 = clauses.x0, clauses.y0, clauses.x1, clauses.y1
+    n_pending, n_tested, at_list, n_before = np.int64(0), np.int64(0), np.int64(0), n_out
+    for message in range(first, last):
+        j = message - first
+        # A branch that can be guessed saves work, another one costs more than the work.
+        is_sparse = _SPARSE * (n_out - n_before) < n_tested
+        x, y = mx[message], my[message]
+        place_x, place_y = fine_place(x, frame, 0), fine_place(y, frame, 3)
+        begins[message], before = n_out, n_pending
+        for k in range(at_list, list_end[j]):
+            value = lists[k]
+            size = value & SIZE_MASK
+            n_tested += size
+            if n_out + n_pending + size > room:
+                return np.int64(NO_ROOM), n_pending, n_tested
+            level, column, row = cell_of_key(key[k])
+            short_x, short_y = place_in_cell(place_x, column, level), place_in_cell(place_y, row, level)
+            at = (value >> PLACE_SHIFT) * BLOCK
+            for block in range(at, at + ((size + 3) >> 2) * BLOCK, BLOCK):
+                lanes = four_boxes(pool, block, short_x, short_y)
+                if is_sparse and lanes == 0:
+                    continue
+                if lanes & _FOUR != lanes >> 4:
+                    lanes = settle_borders(pool, block, lanes, x0, y0, x1, y1, x, y)
+                fitting = four_signatures(pool, block + SIGNATURES, filters, LANES * j)
+                lanes &= fitting & _FOUR
+                n_out = append_four(pool, block + CLAUSES, lanes & ~(fitting >> 4), out, n_out)
+                n_pending = append_four(pool, block + CLAUSES, lanes & (fitting >> 4), pending, n_pending)
+        at_list = list_end[j]
+        for k in range(before, n_pending):
+            prefetch(record, RECORD * np.int64(pending[k]))
+        ends[message] = n_out
+        n_out += n_pending - before
+        list_end[j] = n_pending
+    return n_out, n_pending, n_tested
+
+
+@kernel
+def check_pending(record, keyword_start, keyword, message_start, message_keyword, first, last, pending, marks, out, ends):
+    """Add the pending clauses whose keywords a message has to its matches; those of message j end at `marks[j]`."""
+    record, keyword_start, keyword, message_keyword = lent(record), lent(keyword_start), lent(keyword), lent(message_keyword)
+    message_start, pending, marks, out = lent(message_start), lent(pending), lent(marks), lent(out)
+    ends = lent(ends)
+    checked = 0
+    for message in range(first, last):
+        to = ends[message]
+        begin, end = message_start[message], message_start[message + 1]
+        while checked < marks[message - first]:
+            clause = pending[checked]
+            checked += 1
+            at = RECORD * np.int64(clause)
+            if has_others(record, at, keyword_start, keyword, clause, message_keyword, begin, end - begin):
+                out[to] = clause
+                to += 1
+        ends[message] = to
+
+
+@kernel
+def match_messages(side, frame, clauses, record, messages, first, n_out, found):
+    """Fill the runs of every message from `first` on, writing clauses from `n_out` on.
+
+    Stops before a group whose matches do not fit; returns the message it stopped before and the end of what is written.
+    """
+    side, clauses, messages, found = lent(side), lent(clauses), lent(messages), lent(found)
+    record, frame = lent(record), lent(frame)
+    door = side.door
+    message_start, keyword = messages.keyword_start, messages.keyword
+    mx, my, mx1, my1 = messages.x0, messages.y0, messages.x1, messages.y1
+    keyword_start, clause_keyword = clauses.keyword_start, clauses.keyword
+    out, begins, ends, pending = found.clause, found.begin, found.end, found.pending
+    key, lists, counters = found.key, found.lists, found.counters
+    room, n_messages = min(out.size, pending.size) - SLACK, mx.size
+    n_classes = 0
+    for own in range(MOST_LEVELS + 1):
+        n_classes += (side.head[ALL_CLASSES] >> own) & 1
+    lists_of_owner = 1 + _CELLS_OF_CLASS * n_classes
+    list_end, filters = np.empty(GROUP, np.int64), np.zeros(LANES * GROUP, np.int32)
+    ask_for_doors(door, message_start, keyword, first, min(first + GROUP, n_messages))
+    group = first
+    while group < n_messages:
+        if mx[group] != mx1[group] or my[group] != my1[group]:
+            begins[group] = n_out
+            end, n_visited, n_tested = match_area(side, frame, clauses, messages, group, out, n_out, room)
+            if end == NO_ROOM:
+                return group, n_out
+            ends[group] = end
+            counters[NODES] += n_visited
+            counters[CANDIDATES] += n_tested
+            group, n_out = group + 1, end
+            continue
+        last, wanted = group, 0
+        while last < n_messages and last - group < GROUP and mx[last] == mx1[last] and my[last] == my1[last]:
+            wanted += (message_start[last + 1] - message_start[last] + 1) * lists_of_owner
+            if wanted > key.size:
+                break
+            last += 1
+        if last == group:
+            return group, n_out
+        fill_filters(message_start, keyword, group, last, filters)
+        n_lists = find_lists(side, frame, message_start, keyword, mx, my, group, last, key, lists, list_end)
+        ask_for_doors(door, message_start, keyword, last, min(last + GROUP, n_messages))
+        end, n_pending, n_tested = scan_points(
+            side,
+            frame,
+            clauses,
+            record,
+            mx,
+            my,
+            group,
+            last,
+            key,
+            lists,
+            list_end,
+            filters,
+            out,
+            n_out,
+            begins,
+            ends,
+            pending,
+            room,
+        )
+        if end == NO_ROOM:
+            return group, n_out
+        if n_pending > 0:
+            check_pending(
+                record, keyword_start, clause_keyword, message_start, keyword, group, last, pending, list_end, out, ends
+            )
+        counters[NODES] += n_lists
+        counters[CANDIDATES] += n_tested
+        group, n_out = last, end
+    return n_messages, n_out

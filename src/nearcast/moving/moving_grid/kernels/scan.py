@@ -1,0 +1,95 @@
+"""Scan lists of messages for what lies in the one of two boxes and not in the other, eight points at once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nearcast.kernels.compile import inline_kernel, kernel, lent
+from nearcast.kernels.simd import append_eight, eight_points, lowest_lane
+from nearcast.moving.moving_grid.kernels.keys import cell_of_key, fine_place, packed_corners, place_in_cell
+from nearcast.moving.moving_grid.kernels.lists import blocks_of
+from nearcast.moving.moving_grid.layout import BLOCK, MESSAGE_BITS, MESSAGES, NO_ROOM, PLACE_SHIFT, SIZE_MASK
+
+_EIGHT, _BOTH = 255, 65535
+
+
+@inline_kernel
+def holds(x0, y0, x1, y1, x, y):
+    return x0 <= x and x <= x1 and y0 <= y and y <= y1
+
+
+@kernel
+def scan_exactly(pool, value, low, high, x, y, a, b, left, to_left, entered, to_entered):
+    """As the loop over blocks of `scan_lists`, with points on rounded borders decided by the boxes `a` and `b` themselves."""
+    at = (value >> PLACE_SHIFT) * BLOCK
+    for block in range(at, at + blocks_of(value, MESSAGE_BITS) * BLOCK, BLOCK):
+        lanes = eight_points(pool, block, low, high)
+        unsure = (lanes ^ (lanes >> 16)) & _BOTH
+        unsure = (unsure | (unsure >> 8)) & _EIGHT
+        while unsure != 0:
+            lane = lowest_lane(unsure)
+            unsure &= unsure - 1
+            message = pool[block + MESSAGES + lane]
+            lanes &= ~(257 << lane)
+            if holds(a[0], a[1], a[2], a[3], x[message], y[message]):
+                lanes |= 1 << lane
+            if holds(b[0], b[1], b[2], b[3], x[message], y[message]):
+                lanes |= 256 << lane
+        to_left = append_eight(pool, block + MESSAGES, lanes & ~(lanes >> 8) & _EIGHT, left, to_left)
+        to_entered = append_eight(pool, block + MESSAGES, (lanes >> 8) & ~lanes & _EIGHT, entered, to_entered)
+    return to_left, to_entered
+
+
+@kernel
+def scan_lists(pool, frame, key, lists, list_end, n, old, new, live, left_runs, entered_runs, room):
+    """Write what the clauses of a group have in their old box only (left) and in their new box only (entered), as pending.
+
+    Dead messages are among them, and some without the keywords. Returns the messages tested, or NO_ROOM.
+    """
+    pool, frame, key, lists = lent(pool), lent(frame), lent(key), lent(lists)
+    list_end, old, new, live = lent(list_end), lent(old), lent(new), lent(live)
+    left_runs, entered_runs = lent(left_runs), lent(entered_runs)
+    mx, my, left, entered = live.x0, live.y0, left_runs.pending, entered_runs.pending
+    to_left, to_entered, n_tested, at_list = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+    for j in range(n):
+        ax0, ay0, ax1, ay1 = old[4 * j], old[4 * j + 1], old[4 * j + 2], old[4 * j + 3]
+        bx0, by0, bx1, by1 = new[4 * j], new[4 * j + 1], new[4 * j + 2], new[4 * j + 3]
+        place_ax0, place_ay0 = fine_place(ax0, frame, 0), fine_place(ay0, frame, 3)
+        place_ax1, place_ay1 = fine_place(ax1, frame, 0), fine_place(ay1, frame, 3)
+        place_bx0, place_by0 = fine_place(bx0, frame, 0), fine_place(by0, frame, 3)
+        place_bx1, place_by1 = fine_place(bx1, frame, 0), fine_place(by1, frame, 3)
+        for k in range(at_list, list_end[j]):
+            value = lists[k]
+            size = value & SIZE_MASK
+            n_tested += size
+            if max(to_left, to_entered) + size > room:
+                return np.int64(NO_ROOM)
+            level, column, row = cell_of_key(key[k])
+            low = packed_corners(
+                place_in_cell(place_ax0, column, level),
+                place_in_cell(place_ay0, row, level),
+                place_in_cell(place_bx0, column, level),
+                place_in_cell(place_by0, row, level),
+            )
+            high = packed_corners(
+                place_in_cell(place_ax1, column, level),
+                place_in_cell(place_ay1, row, level),
+                place_in_cell(place_bx1, column, level),
+                place_in_cell(place_by1, row, level),
+            )
+            at, unsure, before_left, before_entered = (value >> PLACE_SHIFT) * BLOCK, np.int64(0), to_left, to_entered
+            for block in range(at, at + blocks_of(value, MESSAGE_BITS) * BLOCK, BLOCK):
+                lanes = eight_points(pool, block, low, high)
+                unsure |= lanes ^ (lanes >> 16)
+                only_old, only_new = lanes & ~(lanes >> 8) & _EIGHT, (lanes >> 8) & ~lanes & _EIGHT
+                to_left = append_eight(pool, block + MESSAGES, only_old, left, to_left)
+                to_entered = append_eight(pool, block + MESSAGES, only_new, entered, to_entered)
+            if unsure & _BOTH != 0:
+                # Rare, and done again: a call in the loop would empty the registers.
+                a, b = (ax0, ay0, ax1, ay1), (bx0, by0, bx1, by1)
+                to_left, to_entered = scan_exactly(
+                    pool, value, low, high, mx, my, a, b, left, before_left, entered, before_entered
+                )
+        at_list = list_end[j]
+        left_runs.mark[j], entered_runs.mark[j] = to_left, to_entered
+    return n_tested

@@ -1,0 +1,64 @@
+"""Sixteen messages at once, wherever they are kept: which of them live and have the bits of a mask; see `simd_alive_plain`."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from nearcast.kernels.simd import (
+    INTS,
+    IS_PLAIN,
+    LEVEL,
+    bits_of,
+    cgutils,
+    constant,
+    declare,
+    first_lanes,
+    loaded_lanes,
+    register_jitable,
+    splat,
+    types,
+)
+from nearcast.kernels.simd_plain import LANES
+from nearcast.moving.moving_grid.kernels import simd_alive_plain as plain
+
+_I32 = ir.IntType(32)
+_FLAGS = ir.VectorType(ir.IntType(1), LANES)
+
+
+def _gathered(builder, values, places, is_there):
+    """The words at these places; 0 where there is nothing to be read."""
+    kind = ir.FunctionType(INTS, [INTS, cgutils.voidptr_t, INTS, _FLAGS, _I32])
+    gather = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.avx512.mask.gather.dpi.512")
+    base = builder.bitcast(values, cgutils.voidptr_t)
+    return builder.call(gather, [constant(0), base, places, is_there, ir.Constant(_I32, 4)])
+
+
+def _alive(builder, slots, at, n, alive):
+    """The slots, and the flags of those that live."""
+    is_there = first_lanes(builder, ir.Constant(_FLAGS, [1] * LANES), n)
+    found = loaded_lanes(builder, slots, at, is_there)
+    words = _gathered(builder, alive, builder.lshr(found, constant(5)), is_there)
+    bits = builder.and_(builder.lshr(words, builder.and_(found, constant(31))), constant(1))
+    return found, builder.icmp_signed("!=", bits, constant(0))
+
+
+@declare(types.int64, None, types.int64, types.int64, None)
+def _fast_alive_lanes(builder, slots, at, n, alive):
+    return bits_of(builder, _alive(builder, slots, at, n, alive)[1])
+
+
+@declare(types.int64, None, types.int64, types.int64, None, None, types.int64)
+def _fast_fitting_lanes(builder, slots, at, n, alive, masks, mask):
+    found, lives = _alive(builder, slots, at, n, alive)
+    wanted = splat(builder, builder.trunc(mask, _I32), INTS)
+    own = builder.and_(_gathered(builder, masks, found, lives), wanted)
+    return bits_of(builder, builder.and_(lives, builder.icmp_signed("==", own, wanted)))
+
+
+if IS_PLAIN:
+    alive_lanes, fitting_lanes = plain.alive_lanes, plain.fitting_lanes
+elif LEVEL == "avx512":
+    alive_lanes, fitting_lanes = _fast_alive_lanes, _fast_fitting_lanes
+else:
+    # Below AVX-512 words are gathered one by one anyway.
+    alive_lanes, fitting_lanes = register_jitable(plain.alive_lanes), register_jitable(plain.fitting_lanes)

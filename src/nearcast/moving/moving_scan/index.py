@@ -1,0 +1,71 @@
+"""`moving_scan`: the baseline without a structure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearcast.columns.clauses import ClauseStore
+from nearcast.columns.messages import MessageBatch
+from nearcast.engine.groups import Found, Matches
+from nearcast.engine.kernel_calls import Stamps, collect
+from nearcast.engine.parameters import Parameters
+from nearcast.kernels.scan import match_messages
+from nearcast.moving.index import Boxes, MovingIndex, collect_pairs
+from nearcast.moving.live_messages import LiveMessages
+from nearcast.moving.moving_scan.kernels import look_everywhere
+
+
+class MovingScan(MovingIndex):
+    """Tests every clause and every message: always right, never fast."""
+
+    name = "moving_scan"
+    paper = "baseline"
+    summary = "no structure: every clause is tested against every living message"
+
+    finds_anywhere = True
+
+    def __init__(self, parameters: Parameters) -> None:
+        super().__init__(parameters)
+        self._stamps = Stamps()
+
+    def build(self, clauses: ClauseStore, messages: LiveMessages) -> None:
+        """Nothing to build: the stores are the structure."""
+
+    def insert(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32]) -> None:
+        """Nothing to file."""
+
+    def delete(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32]) -> None:
+        """Nothing to unfile: dead clauses are skipped."""
+
+    def match(self, clauses: ClauseStore, batch: MessageBatch) -> Matches:
+        stamp, mark = self._stamps.take(batch.n_keywords, len(batch))
+        layout = clauses.layout()
+        return collect(
+            len(batch), lambda first, n_out, output: match_messages(layout, batch.arrays, stamp, mark, first, n_out, output)
+        )
+
+    def store(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32]) -> None:
+        """Nothing to file."""
+
+    def look(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], besides: Boxes) -> Found:
+        layout, live = clauses.layout(), messages.layout()
+        return collect_pairs(
+            len(slots),
+            lambda first, n_out, output: look_everywhere(layout, live, slots, tuple(besides), first, n_out, output),
+        )
+
+    def purge(self, clauses: ClauseStore, messages: LiveMessages) -> None:
+        """Nothing to forget."""
+
+    def explain(self, clauses: ClauseStore, batch: MessageBatch, slot: int) -> list[str]:
+        return [f"scan: clause {slot} is tested like all {clauses.n} of them"]
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        return {}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Nothing to take over."""

@@ -1,0 +1,76 @@
+"""Subscribers who report only when they leave their safe region, and are asked where they are when that matters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearcast.columns.messages import MessageBatch
+from nearcast.errors import NearcastError
+from nearcast.model.delivery import Traffic
+from nearcast.model.ids import Id
+from nearcast.model.regions import Region
+from nearcast.moving.changes import Changes, Pairs, joined
+from nearcast.moving.moves import move
+from nearcast.moving.reading_moves import read_moves
+from nearcast.moving.safe_regions.cells import SafeCells
+from nearcast.moving.safe_regions.circles import SafeRegions
+from nearcast.moving.state import MovingState
+
+_KINDS: dict[bool | str, type[SafeRegions]] = {True: SafeRegions, "cells": SafeCells}
+Positions = Callable[[list[Id]], Mapping[Id, object]]
+
+
+class SilentSubscribers:
+    """Promises safe regions, asks `positions` for the regions of who is concerned by a message, and counts what is sent."""
+
+    def __init__(self, positions: Positions | None, kind: bool | str) -> None:
+        if positions is None:
+            raise NearcastError("safe_region=True needs positions=: a function that takes ids and gives {id: region}")
+        self._positions = positions
+        if kind not in _KINDS:
+            raise NearcastError(f"safe_region={kind!r} is not known; expected False, True or 'cells'")
+        self._safe = _KINDS[kind]()
+        self.traffic = Traffic()
+
+    def regions(self, state: MovingState, numbers: NDArray[np.int32]) -> dict[Id, Region]:
+        """Promise safe regions; who is no more has none."""
+        known = numbers[state.clauses.spans(numbers)[1] > 0]
+        promised = self._safe.promise(state, known)
+        self.traffic.safe_regions += len(promised)
+        return dict(zip(state.ids.take(known).to_pylist(), promised.values(), strict=True))
+
+    def forget(self, state: MovingState, numbers: NDArray[np.int32]) -> None:
+        """Subscribers are new, or no more."""
+        self._safe.cancel(state, numbers)
+
+    def heard_of(self, state: MovingState, numbers: NDArray[np.int32]) -> None:
+        """Subscribers have reported where they are."""
+        self.traffic.reports += len(numbers)
+        self._safe.cancel(state, numbers)
+
+    def contact(self, state: MovingState, batch: MessageBatch) -> Changes | None:
+        """Ask everyone whom these messages may concern; what changes by their answers (nothing, if they kept their regions)."""
+        numbers = self._safe.concerned(state, batch)
+        if len(numbers) == 0:
+            return None
+        ids = state.ids.take(numbers).to_pylist()
+        self.traffic.contacts += len(ids)
+        self._safe.cancel(state, numbers)
+        # As pairs: what follows may search the index again.
+        return joined([move(state, read_moves(self._positions(ids), state.ids, state.clauses, state.space))])
+
+
+def together(first: Changes, then: Changes) -> Changes:
+    """Two changes one after the other as one: what comes and goes is left out."""
+    both = joined([first, then])
+    left, entered = both.left.pairs(), both.entered.pairs()
+    was, is_now = left.keys(), entered.keys()
+    return Changes(_without(left, was, is_now), _without(entered, is_now, was))
+
+
+def _without(pairs: Pairs, keys: NDArray[np.int64], others: NDArray[np.int64]) -> Pairs:
+    is_kept = ~np.isin(keys, others)
+    return Pairs(pairs.number[is_kept], pairs.message[is_kept])

@@ -1,0 +1,261 @@
+"""`adaptive_tree`: owns the tree, builds it, keeps it up to date and asks it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearcast.boolean.index import BooleanIndex
+from nearcast.columns.clauses import ClauseStore
+from nearcast.columns.messages import MessageBatch
+from nearcast.engine.groups import Matches
+from nearcast.engine.kernel_calls import Stamps, collect
+from nearcast.engine.parameters import Parameters
+from nearcast.kernels.keyword_counts import count_clauses
+from nearcast.kernels.layouts import ClauseArrays
+from nearcast.papers.boolean.adaptive_tree import cost_inputs
+from nearcast.papers.boolean.adaptive_tree.allocate import empty_tree, empty_work, larger, trimmed, with_room
+from nearcast.papers.boolean.adaptive_tree.explain import tell_way
+from nearcast.papers.boolean.adaptive_tree.kernels import divide, maintain
+from nearcast.papers.boolean.adaptive_tree.kernels.density import DensityArrays
+from nearcast.papers.boolean.adaptive_tree.kernels.match import match_messages
+from nearcast.papers.boolean.adaptive_tree.kernels.rebuild import collect_clauses, gather
+from nearcast.papers.boolean.adaptive_tree.layout import (
+    ALLOWED,
+    DEEPEST,
+    DEPTH,
+    KEYWORD,
+    KIND,
+    LEAF,
+    MAY_KEYWORD,
+    MAY_SPACE,
+    MOTION_FIELDS,
+    N_BACK,
+    N_FILED,
+    N_FRONT,
+    N_ITEMS,
+    N_NODES,
+    N_REBUILT,
+    NO_RANK,
+    NODE,
+    NODE_FIELDS,
+    OFFSET,
+    POSITION,
+    PROVEN,
+    ROOT,
+    SIZE,
+    SPREAD,
+    START,
+    STOP,
+    Expected,
+    MotionArrays,
+    TreeArrays,
+    WorkArrays,
+)
+from nearcast.papers.boolean.adaptive_tree.parameters import AdaptiveTreeParameters
+
+
+class _Scratch(threading.local):
+    """Room of one thread for the nodes that a message reaches; touched only as far as it is used."""
+
+    def __init__(self) -> None:
+        self._queue: NDArray[np.int32] = np.empty(0, np.int32)
+        self._cell: NDArray[np.float64] = np.empty(0)
+
+    def take(self, n_nodes: int, has_boxes: bool) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Three numbers for every node, and a cell for each if some message is a box."""
+        self._queue = larger(self._queue, 3 * n_nodes, n_used=0)
+        if has_boxes:
+            self._cell = larger(self._cell, 4 * n_nodes, n_used=0)
+        return self._queue, self._cell
+
+
+class AdaptiveTree(BooleanIndex):
+    """Each node divided by the l-th keyword or by a grid, as the cost of matching says; leaves with clauses and boxes."""
+
+    name = "adaptive_tree"
+    aliases = ("ap-tree",)
+    paper = "AP-Tree of Wang et al. 2017"
+    summary = "a tree whose nodes divide by keyword or by space, chosen by expected cost; adapts as clauses come and go"
+    parameters_class = AdaptiveTreeParameters
+    parameters: AdaptiveTreeParameters
+
+    def __init__(self, parameters: Parameters) -> None:
+        super().__init__(parameters)
+        self._stamps = Stamps()
+        self._scratch = _Scratch()
+        self._options = self.parameters.options()
+        self._history = cost_inputs.no_history()
+        # No kernel yet: a matcher that is opened takes over saved arrays at once.
+        self._tree = empty_tree(np.zeros(0, np.int32), np.zeros(4), 0, 0)
+        nowhere = DensityArrays(np.zeros(4), np.array([0, 0, 0, 0, 0, 0, 1.0]))
+        at_rest = MotionArrays(np.zeros(0, np.float32), np.zeros(MOTION_FIELDS))
+        self._expected = Expected(np.ones(1, np.float32), nowhere, at_rest)
+        self._work = self._new_work(0, 0, 0)
+
+    def _new_work(self, n_local: int, n_keywords: int, n_clauses: int) -> WorkArrays:
+        head, parameters = self._tree.head, self.parameters
+        n_line = int(head[N_FRONT] + head[N_BACK])
+        return empty_work(parameters.fanout, parameters.partition == "optimal", n_local, n_keywords, n_line, n_clauses)
+
+    # --- building and updating -----------------------------------------------------------------------------------------
+
+    def build(self, clauses: ClauseStore, history: MessageBatch | None = None) -> None:
+        """Without a history, that of an earlier build still counts."""
+        slots = np.flatnonzero(clauses.layout().is_alive).astype(np.int32)
+        if history is not None and len(history):
+            self._history = cost_inputs.count_history(history)
+            self._expected = self._expected._replace(density=cost_inputs.density_of_history(history))
+        self._build_of(clauses, slots)
+
+    def _motion(self, n_clauses: int) -> MotionArrays:
+        """How the clauses move, when the tree is built for so many of them."""
+        return self._expected.motion
+
+    def _build_of(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> None:
+        """Build the whole tree anew for the clauses at `slots`, with a new order of keywords."""
+        layout, parameters, n = clauses.layout(), self.parameters, len(slots)
+        frequency = np.zeros(clauses.n_keywords, np.int64)
+        count_clauses(layout.keyword_start, layout.keyword, slots, frequency, 1)
+        rank, n_ranked = _ranks(frequency, parameters.keyword_order == "rare_first")
+        density = self._expected.density
+        if self._history.n[0] == 0:
+            density = cost_inputs.density_of_clauses(layout, slots, parameters.is_guessing)
+        likelihood = cost_inputs.likelihoods(rank, frequency, self._history, parameters.message_length)
+        self._expected = Expected(likelihood, density, self._motion(n))
+        n_rebuilt = self._tree.head[N_REBUILT]
+        self._tree = empty_tree(rank, _region(layout, slots), n_ranked, n)
+        self._tree.head[N_REBUILT] = n_rebuilt
+        self._work = work = self._new_work(n, int(frequency.sum()), 0)
+        work.clause[:] = slots
+        gather(self._tree, layout, work, n)
+        self._tree.head[N_FILED] = self._tree.n_below[ROOT] = self._tree.n_then[ROOT] = n
+        _push_root(work, self._tree.region, n)
+        while not divide.divide_items(self._tree, self._expected, self._work, self._options):
+            self._tree, self._work = with_room(self._tree, self._work)
+        self._tree = trimmed(self._tree)
+        self._work = self._new_work(0, 0, 0)
+
+    def insert(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> None:
+        tree = self._tree
+        if clauses.n_keywords > len(tree.rank):
+            self._tree = tree._replace(rank=larger(tree.rank, clauses.n_keywords * 5 // 4, clauses.n_keywords, fill=NO_RANK))
+        is_front = self.parameters.keyword_order == "rare_first"
+        maintain.rank_new_keywords(self._tree, clauses.layout(), slots, is_front)
+        self._change(clauses, slots, 1)
+
+    def delete(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> None:
+        self._change(clauses, slots, -1)
+
+    def _change(self, clauses: ClauseStore, slots: NDArray[np.int32], step: int) -> None:
+        layout = clauses.layout()
+        position = 0
+        while True:
+            head, work = self._tree.head, self._work
+            n_line = int(head[N_FRONT] + head[N_BACK])
+            line = larger(work.line, 2 * n_line, n_line, fill=0)
+            seen = larger(work.seen, 2 * clauses.n, clauses.n, fill=0)
+            self._work = work._replace(line=line, seen=seen)
+            self._work.state[POSITION] = position
+            status = maintain.change_clauses(self._tree, layout, self._expected, self._work, self._options, slots, step)
+            position = int(self._work.state[POSITION])
+            if status == maintain.DONE:
+                return
+            if status == maintain.SHORT:
+                self._tree, self._work = with_room(self._tree, self._work)
+            else:
+                self._rebuild(clauses, slots[position:] if step > 0 else slots[:0])
+
+    def _rebuild(self, clauses: ClauseStore, coming: NDArray[np.int32]) -> None:
+        """Build anew what is filed, and rank the keywords that are about to come."""
+        filed = np.empty(int(self._tree.head[N_FILED]), np.int32)
+        collect_clauses(self._tree, ROOT, self._work.pile, self._work.seen, filed)
+        self._tree.head[N_REBUILT] += 1
+        self._build_of(clauses, filed)
+        maintain.rank_new_keywords(self._tree, clauses.layout(), coming, self.parameters.keyword_order == "rare_first")
+
+    # --- matching ------------------------------------------------------------------------------------------------------
+
+    def match(self, clauses: ClauseStore, messages: MessageBatch) -> Matches:
+        tree, layout, arrays = self._tree, clauses.layout(), messages.arrays
+        stamp, mark = self._stamps.take(messages.n_keywords, len(messages))
+        longest = int(np.diff(arrays.keyword_start).max(initial=0))
+        n_nodes = int(tree.head[N_NODES])
+        has_boxes = bool(np.any(arrays.x0 != arrays.x1) or np.any(arrays.y0 != arrays.y1))
+        queue, cell = self._scratch.take(n_nodes, has_boxes)
+        rank, is_refining = np.empty(longest, np.int32), self._options.is_refining
+        scratch = (stamp, rank, queue[:n_nodes], queue[n_nodes : 2 * n_nodes], queue[2 * n_nodes :], cell)
+        return collect(
+            len(messages),
+            lambda first, n_out, output: match_messages(tree, layout, arrays, is_refining, scratch, mark, first, n_out, output),
+        )
+
+    # --- insight and storage -------------------------------------------------------------------------------------------
+
+    def explain(self, clauses: ClauseStore, messages: MessageBatch, slot: int) -> list[str]:
+        return tell_way(self._tree, clauses.layout(), messages.arrays, slot)
+
+    def stats(self) -> dict[str, int | float]:
+        head, node = self._tree.head, self._tree.node[: NODE_FIELDS * int(self._tree.head[N_NODES])]
+        kind, size = node[KIND::NODE_FIELDS], node[SIZE::NODE_FIELDS]
+        # Freed nodes are leaves without entries.
+        sizes = size[(kind == LEAF) & (size > 0)]
+        n_filed = int(head[N_FILED])
+        return {
+            "bytes": sum(array.nbytes for array in self._named(self._tree).values()),
+            "nodes": len(sizes) + int(np.count_nonzero(kind != LEAF)),
+            "keyword_nodes": int(np.count_nonzero(kind == KEYWORD)),
+            "space_nodes": int(np.count_nonzero(kind > KEYWORD)),
+            "longest_leaf": int(sizes.max(initial=0)),
+            "copies": float(sizes.sum() / n_filed) if n_filed else 1.0,
+            "depth": int(head[DEEPEST]),
+            "rebuilt": int(head[N_REBUILT]),
+        }
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        return self._named(trimmed(self._tree))
+
+    def _named(self, tree: TreeArrays) -> dict[str, NDArray[Any]]:
+        return {
+            **tree._asdict(),
+            "likelihood": self._expected.likelihood,
+            **{f"density_{name}": array for name, array in self._expected.density._asdict().items()},
+            **{f"history_{name}": array for name, array in self._history._asdict().items()},
+        }
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        self._tree = TreeArrays(**{name: arrays[name] for name in TreeArrays._fields})
+        density = DensityArrays(**{name: arrays[f"density_{name}"] for name in DensityArrays._fields})
+        self._expected = self._expected._replace(likelihood=arrays["likelihood"], density=density)
+        self._history = cost_inputs.HistoryArrays(*(arrays[f"history_{name}"] for name in cost_inputs.HistoryArrays._fields))
+        self._work = self._new_work(0, 0, 0)
+
+
+def _ranks(frequency: NDArray[np.int64], is_rare_first: bool) -> tuple[NDArray[np.int32], int]:
+    """The place of each keyword that some clause has, the smaller id first among equals; and how many there are."""
+    used = np.flatnonzero(frequency)
+    key = frequency[used] if is_rare_first else -frequency[used]
+    rank = np.full(len(frequency), NO_RANK, np.int32)
+    rank[used[np.argsort(key, kind="stable")]] = np.arange(len(used), dtype=np.int32)
+    return rank, len(used)
+
+
+def _region(clauses: ClauseArrays, slots: NDArray[np.int32]) -> NDArray[np.float64]:
+    """The box around all boxes that do not reach to the end of the plane."""
+    sides = cost_inputs.bounded_boxes(clauses, slots)
+    if len(sides[0]) == 0:
+        return np.zeros(4)
+    return np.array([sides[0].min(), sides[1].min(), sides[2].max(), sides[3].max()])
+
+
+def _push_root(work: WorkArrays, region: NDArray[np.float64], n: int) -> None:
+    item = work.item
+    item[NODE], item[START], item[STOP], item[OFFSET], item[PROVEN] = ROOT, 0, n, 0, 0
+    item[ALLOWED], item[DEPTH] = MAY_KEYWORD | MAY_SPACE, 1
+    work.item_region[:4] = region
+    work.item_region[SPREAD] = 1.0
+    work.state[N_ITEMS] = 1

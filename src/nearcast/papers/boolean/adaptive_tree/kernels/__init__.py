@@ -1,0 +1,1 @@
+"""The loops of the adaptive tree, one module for each step."""

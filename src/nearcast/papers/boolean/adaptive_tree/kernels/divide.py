@@ -1,0 +1,245 @@
+"""Divide the nodes on the pile, one after the other, until each is a leaf or has children.
+
+A pile instead of recursion: a node's clauses are a run of `order`, its children's are written behind it, and since the last
+item is divided first, everything behind it is free.  Paper: Algorithm 4.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nearcast.kernels.chunks import chunk_room, take_chunk
+from nearcast.kernels.compile import inline_kernel, kernel
+from nearcast.papers.boolean.adaptive_tree.kernels.by_keyword import (
+    forget_line,
+    lay_cuts,
+    plan_cuts,
+    proven_in,
+    share_of_cuts,
+    sort_into_cuts,
+    step_in,
+)
+from nearcast.papers.boolean.adaptive_tree.kernels.by_space import count_cells, mass_in, plan_grid, sort_into_cells
+from nearcast.papers.boolean.adaptive_tree.kernels.motion import motion_cost
+from nearcast.papers.boolean.adaptive_tree.kernels.nodes import (
+    make_leaf,
+    narrow_region,
+    push_child,
+    replace_by_children,
+    start_block,
+)
+from nearcast.papers.boolean.adaptive_tree.layout import (
+    ALLOWED,
+    BLOCK_FIELDS,
+    BOUNDS,
+    BY_COST,
+    BY_KEYWORD_FIRST,
+    BY_SPACE_FIRST,
+    DEEPEST_LEVEL,
+    DEPTH,
+    EXTRA,
+    FIRST,
+    ITEM_FIELDS,
+    KEYWORD,
+    KIND,
+    LEAF,
+    MAY_KEYWORD,
+    MAY_SPACE,
+    N_BACK,
+    N_BLOCK,
+    N_BOUND,
+    N_ENTRIES,
+    N_FRONT,
+    N_ITEMS,
+    N_NODES,
+    NO_NODE,
+    NODE,
+    NODE_FIELDS,
+    OFFSET,
+    PROVEN,
+    REGION_FIELDS,
+    ROWS,
+    SIZE,
+    SPACE,
+    SPREAD,
+    START,
+    STOP,
+    WANTED_BLOCK,
+    WANTED_BOUND,
+    WANTED_ENTRIES,
+    WANTED_NODES,
+    WANTED_ORDER,
+)
+
+# A division that saves less than this share of the verifications is not worth its nodes.
+_LEAST_SAVING = 0.1
+# Cuts or cells per leaf that the clauses of a node would fill.
+_CHILDREN_PER_LEAF = 2
+_FEWEST_CHILDREN = 4
+
+
+@kernel
+def divide_items(tree, expected, work, options):
+    """Empty the pile of items; returns whether it is done, or room is short (see `wanted`)."""
+    state, item, leaf_size = work.state, work.item, options.leaf_size
+    while state[N_ITEMS] > 0:
+        last = state[N_ITEMS] - 1
+        at = last * ITEM_FIELDS
+        n = item[at + STOP] - item[at + START]
+        if not has_room(tree, work, n, options.fanout):
+            return False
+        kind, n_columns, n_rows, n_keys = LEAF, 0, 0, 0
+        if n >= leaf_size and item[at + DEPTH] < DEEPEST_LEVEL:
+            kind, n_columns, n_rows, n_keys = choose_kind(tree, expected, work, options, last)
+        if kind == LEAF:
+            state[N_ITEMS] = last
+            make_leaf(tree, work, last, leaf_size)
+        elif kind == KEYWORD:
+            if not has_order(work, item[at + STOP] + n):
+                return False
+            divide_by_keyword(tree, expected.likelihood, work, last, n_columns, n_keys, options.is_refining)
+        elif not divide_by_space(tree, expected.density, work, last, n_columns, n_rows):
+            return False
+    return True
+
+
+@inline_kernel
+def has_order(work, wanted):
+    work.wanted[WANTED_ORDER] = wanted
+    return wanted <= work.order.size
+
+
+@kernel
+def has_room(tree, work, n, fanout):
+    """Whether a node of `n` clauses can become a leaf or be divided with the room there is, whatever has been freed."""
+    head, wanted = tree.head, work.wanted
+    n_children = 2 * fanout + 2
+    wanted[WANTED_NODES] = head[N_NODES] + n_children
+    wanted[WANTED_BLOCK] = head[N_BLOCK] + chunk_room(BLOCK_FIELDS + 2 * n_children)
+    wanted[WANTED_BOUND] = head[N_BOUND] + chunk_room(fanout + 2)
+    wanted[WANTED_ENTRIES] = head[N_ENTRIES] + chunk_room(n + n // 4)
+    return (
+        wanted[WANTED_NODES] <= tree.n_below.size
+        and wanted[WANTED_BLOCK] <= tree.block.size
+        and wanted[WANTED_BOUND] <= tree.bound.size
+        and wanted[WANTED_ENTRIES] <= tree.clause.size
+    )
+
+
+@kernel
+def choose_kind(tree, expected, work, options, last):
+    """What becomes of a node: its kind, cuts or columns, rows, and its distinct keywords."""
+    item, head = work.item, tree.head
+    at, region_at = last * ITEM_FIELDS, last * REGION_FIELDS
+    start, stop, allowed = item[at + START], item[at + STOP], item[at + ALLOWED]
+    n = stop - start
+    fanout = min(options.fanout, max(_FEWEST_CHILDREN, _CHILDREN_PER_LEAF * n // options.leaf_size))
+    keyword_cost, n_cuts, n_keys = np.inf, 0, 0
+    space_cost, n_columns, n_rows = np.inf, 0, 0
+    if allowed & MAY_KEYWORD:
+        keyword_cost, n_cuts, n_keys = plan_cuts(
+            work,
+            expected.likelihood,
+            start,
+            stop,
+            item[at + OFFSET],
+            head[N_FRONT],
+            head[N_FRONT] + head[N_BACK],
+            fanout,
+            options.is_optimal,
+        )
+    if allowed & MAY_SPACE and not (options.priority == BY_KEYWORD_FIRST and keyword_cost < np.inf):
+        most_copies = options.max_copies / work.item_region[region_at + SPREAD]
+        space_cost, n_columns, n_rows = plan_grid(work, expected.density, start, stop, region_at, fanout, most_copies)
+        if space_cost < np.inf:
+            space_cost += motion_cost(tree, expected.motion, work, options, last, n_keys)
+    if options.priority == BY_COST and min(keyword_cost, space_cost) > (1.0 - _LEAST_SAVING) * n:
+        return LEAF, 0, 0, 0
+    if options.priority == BY_SPACE_FIRST and space_cost < np.inf:
+        keyword_cost = np.inf
+    if keyword_cost < space_cost:
+        return KEYWORD, n_cuts, 0, n_keys
+    if space_cost < np.inf:
+        return SPACE, n_columns, n_rows, 0
+    return LEAF, 0, 0, 0
+
+
+@kernel
+def divide_by_keyword(tree, likelihood, work, last, n_cuts, n_keys, is_refining):
+    """Make an item a node with cuts, and put the children on the pile in its place."""
+    item, count, block, node = work.item, work.counted, tree.block, tree.node
+    at = last * ITEM_FIELDS
+    number, start, stop, offset = item[at + NODE], item[at + START], item[at + STOP], item[at + OFFSET]
+    allowed, proven = item[at + ALLOWED], item[at + PROVEN]
+    n_front = tree.head[N_FRONT]
+    left = count[: count.size // 2]
+    n_slots = lay_cuts(work, n_cuts, n_front, left)
+    first = start_block(tree, chunk_room(BLOCK_FIELDS + 2 * n_slots), stop - start)
+    cuts = first + BLOCK_FIELDS + n_slots
+    for slot in range(n_slots):
+        block[cuts + slot] = left[slot]
+    sort_into_cuts(work, start, stop, offset, n_front, n_slots, count)
+    share = share_of_cuts(work, likelihood, n_keys, n_front, n_slots)
+    forget_line(work, n_keys)
+    child_start = stop
+    extra = NO_NODE
+    for slot in range(n_slots + 1):
+        n = count[slot]
+        child = NO_NODE
+        if n > 0 and slot < n_slots:
+            now_proven = proven_in(block, cuts, slot, n_slots, proven, offset)
+            next_offset = offset + step_in(block, cuts, slot, n_slots, is_refining)
+            child = push_child(tree, work, last, child_start, n, next_offset, allowed, now_proven, min(1.0, share[slot]))
+        elif n > 0:
+            extra = push_child(tree, work, last, child_start, n, offset, allowed & ~MAY_KEYWORD, proven, 1.0)
+        if slot < n_slots:
+            block[first + BLOCK_FIELDS + slot] = child
+        child_start += n
+    record = NODE_FIELDS * number
+    node[record + KIND], node[record + FIRST], node[record + SIZE], node[record + EXTRA] = KEYWORD, first, n_slots, extra
+    replace_by_children(work, last)
+
+
+@kernel
+def divide_by_space(tree, density, work, last, n_columns, n_rows):
+    """Make an item a node with a grid, and put the children on the pile in its place; returns whether there was room."""
+    item, count, block, node, grid = work.item, work.counted, tree.block, tree.node, work.grid
+    region, bound = work.item_region, tree.bound
+    at, region_at = last * ITEM_FIELDS, last * REGION_FIELDS
+    number, start, stop, offset = item[at + NODE], item[at + START], item[at + STOP], item[at + OFFSET]
+    allowed, proven = item[at + ALLOWED], item[at + PROVEN]
+    n_copies = count_cells(work, start, stop, region_at, n_columns, n_rows, count)
+    if not has_order(work, stop + n_copies):
+        return False
+    sort_into_cells(work, start, stop, region_at, n_columns, n_rows, count)
+    n_cells = n_columns * n_rows
+    first = start_block(tree, chunk_room(BLOCK_FIELDS + n_cells), stop - start)
+    bounds = take_chunk(tree.free_bound, bound, tree.head, N_BOUND, chunk_room(n_columns + n_rows - 1))
+    block[first + BOUNDS] = bounds
+    ratio = n_copies / (stop - start)
+    bound[bounds] = ratio
+    for column in range(n_columns - 1):
+        bound[bounds + 1 + column] = grid[column]
+    for row in range(n_rows - 1):
+        bound[bounds + n_columns + row] = grid[grid.size // 2 + row]
+    child_start, total = stop, mass_in(density, region, region_at)
+    for cell in range(n_cells):
+        child = NO_NODE
+        if count[cell] > 0:
+            own = work.state[N_ITEMS] * REGION_FIELDS
+            child = push_child(tree, work, last, child_start, count[cell], offset, allowed, proven, 1.0)
+            narrow_region(region, own, bound, bounds, n_columns, n_rows, cell % n_columns, cell // n_columns)
+            tree.share[child] *= min(1.0, mass_in(density, region, own) / total) if total > 0.0 else 1.0 / n_cells
+            region[own + SPREAD] *= ratio
+        block[first + BLOCK_FIELDS + cell] = child
+        child_start += count[cell]
+    extra = NO_NODE
+    if count[n_cells] > 0:
+        own = work.state[N_ITEMS] * REGION_FIELDS
+        extra = push_child(tree, work, last, child_start, count[n_cells], offset, allowed & ~MAY_SPACE, proven, 1.0)
+        region[own + SPREAD] *= ratio
+    record = NODE_FIELDS * number
+    node[record + KIND], node[record + FIRST] = SPACE, first
+    node[record + SIZE], node[record + EXTRA] = n_columns * ROWS + n_rows, extra
+    replace_by_children(work, last)
+    return True

@@ -1,0 +1,116 @@
+"""Dynamics for structures that can only be built whole: a side buffer of new clauses, and a rebuild when it has grown.
+
+New clauses are posted in a `keyword_first` index until they are more than a share of what is built; dead clauses stay in
+the built structure and are skipped when a match is verified.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearcast.boolean.index import BooleanIndex
+from nearcast.columns.clauses import ClauseStore
+from nearcast.columns.messages import MessageBatch
+from nearcast.engine.groups import Matches
+from nearcast.engine.parameters import Parameters
+from nearcast.papers.boolean.keyword_first.index import KeywordFirst
+
+# Paper: silent. Compendium: rebuild when the buffer exceeds 5 % of the clauses; small worlds need not rebuild at each step.
+_SHARE = 0.05
+_LEAST = 64
+
+
+class BufferedIndex(BooleanIndex):
+    """Implements insert and delete for a structure that offers `build_whole` and `match_built`."""
+
+    def __init__(self, parameters: Parameters) -> None:
+        super().__init__(parameters)
+        self._buffer = KeywordFirst(Parameters())
+        self._buffered: NDArray[np.int32] = np.empty(0, np.int32)
+        self._n_built = 0
+        self._history: MessageBatch | None = None
+
+    @abstractmethod
+    def build_whole(self, clauses: ClauseStore, slots: NDArray[np.int32], history: MessageBatch | None) -> None:
+        """Build the structure over the clauses at `slots`, forgetting what was built before."""
+
+    @abstractmethod
+    def match_built(self, clauses: ClauseStore, messages: MessageBatch) -> Matches:
+        """Every matching pair of the built structure, each once, dead clauses left out."""
+
+    @abstractmethod
+    def explain_built(self, clauses: ClauseStore, messages: MessageBatch, slot: int) -> list[str]:
+        """The way of the first message through the built structure towards one clause."""
+
+    @abstractmethod
+    def built_arrays(self) -> dict[str, NDArray[Any]]:
+        """The arrays of the built structure."""
+
+    @abstractmethod
+    def restore_built(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take over arrays that `built_arrays` gave."""
+
+    def build(self, clauses: ClauseStore, history: MessageBatch | None = None) -> None:
+        self._history = history
+        slots = np.flatnonzero(clauses.layout().is_alive).astype(np.int32)
+        self.build_whole(clauses, slots, history)
+        self._n_built = len(slots)
+        self._clear_buffer()
+
+    def insert(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> None:
+        self._buffered = np.concatenate([self._buffered, slots])
+        if len(self._buffered) > max(_LEAST, _SHARE * self._n_built):
+            self.build(clauses, self._history)
+        else:
+            self._buffer.insert(clauses, slots)
+
+    def delete(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> None:
+        is_buffered = np.isin(slots, self._buffered)
+        if is_buffered.any():
+            self._buffer.delete(clauses, slots[is_buffered])
+            self._buffered = self._buffered[~np.isin(self._buffered, slots)]
+
+    def match(self, clauses: ClauseStore, messages: MessageBatch) -> Matches:
+        built = self.match_built(clauses, messages)
+        if len(self._buffered) == 0:
+            return built
+        recent = self._buffer.match(clauses, messages)
+        message = np.concatenate([built.message, recent.message])
+        # Stable, so that pairs stay grouped by message.
+        order = np.argsort(message, kind="stable")
+        return Matches(
+            message[order],
+            np.concatenate([built.clause, recent.clause])[order],
+            built.nodes_visited + recent.nodes_visited,
+            built.candidates + recent.candidates,
+        )
+
+    def explain(self, clauses: ClauseStore, messages: MessageBatch, slot: int) -> list[str]:
+        if slot in self._buffered:
+            told = self._buffer.explain(clauses, messages, slot)
+            return [f"side buffer of {len(self._buffered)} clauses that are newer than the structure", *told]
+        return self.explain_built(clauses, messages, slot)
+
+    def stats(self) -> dict[str, int | float]:
+        return {**super().stats(), "buffered": len(self._buffered)}
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        buffer = {f"buffer_{name}": array for name, array in self._buffer.arrays().items()}
+        own: dict[str, NDArray[Any]] = {"buffered": self._buffered, "n_built": np.array([self._n_built], np.int64)}
+        return {**self.built_arrays(), **own, **buffer}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        prefix = "buffer_"
+        self._buffer.restore({name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)})
+        self._buffered = arrays["buffered"]
+        self._n_built = int(arrays["n_built"][0])
+        self.restore_built(arrays)
+
+    def _clear_buffer(self) -> None:
+        self._buffer = KeywordFirst(Parameters())
+        self._buffered = np.empty(0, np.int32)

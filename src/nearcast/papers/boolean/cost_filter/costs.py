@@ -1,0 +1,126 @@
+"""What a message costs in the trie and in the quadtree, estimated from a few figures of both."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearcast.papers.boolean.cost_filter.kernels import estimate_lists_met
+from nearcast.papers.boolean.cost_filter.layout import QUADTREE_STEP, TRIE_STEP, CostArrays
+from nearcast.papers.boolean.pivot_quadtree.layout import MessageCells, QuadtreeArrays
+from nearcast.papers.boolean.region_trie.layout import FiledArrays, TrieArrays
+
+# Paper: lists are counted on "the k-th level" of the quadtree; k is not given. As many cells as lists or more, up to 512 x 512.
+_MOST_CELLS = 512
+
+
+class Estimates(NamedTuple):
+    """The cost of each message of a batch in either structure: microseconds if calibrated, else steps."""
+
+    trie: NDArray[np.float64]
+    quadtree: NDArray[np.float64]
+
+
+def cost_figures(filed: FiledArrays, trie: TrieArrays, tree: QuadtreeArrays) -> CostArrays:
+    """The figures of two structures over the same clauses; every unit costs 1, as in the paper."""
+    sizes = np.diff(trie.level_start).astype(np.float64)
+    n_words = (len(tree.cover) + len(tree.other)) / len(tree.parent)
+    return CostArrays(
+        np.ones(3),
+        np.ones(3),
+        np.ones(1),
+        sizes,
+        np.concatenate([sizes[1:] / sizes[:-1], [0.0, 0.0]]),
+        np.array([max(1.0, len(filed.word) / max(1, len(filed.clause)))]),
+        np.array([max(1.0, n_words)]),
+        _summed_lists(tree),
+    )
+
+
+class Factors(NamedTuple):
+    """What the cost of each message is made of, at least 1 each. Paper: Eq 1; cand_Q and the rest of Eq 3."""
+
+    trie_steps: NDArray[np.float64]
+    lists: NDArray[np.float64]
+    steps_per_list: NDArray[np.float64]
+
+
+class LengthFactors(NamedTuple):
+    """Those factors that depend on the number of known words of a message only, for 0, 1, … words."""
+
+    trie_steps: NDArray[np.float64]
+    steps_per_list: NDArray[np.float64]
+
+
+def length_factors(figures: CostArrays, n_ranks: int, n_levels: int, most_words: int) -> LengthFactors:
+    """The factors of messages of up to `most_words` words, each once: a batch looks them up."""
+    n_words = np.arange(most_words + 1)
+    n_set = float(figures.words_per_cell[0])
+    per_list = n_levels * np.minimum(_log(n_words) * n_set, _log(n_set) * n_words)
+    return LengthFactors(_trie_steps(figures, n_words, n_ranks), np.maximum(per_list, 1.0))
+
+
+def cost_factors(
+    figures: CostArrays, by_length: LengthFactors, n_words: NDArray[np.int64], n_columns: int, cells: MessageCells
+) -> Factors:
+    """The factors of each message of a batch."""
+    return Factors(by_length.trie_steps[n_words], lists_met(figures, n_columns, cells), by_length.steps_per_list[n_words])
+
+
+def estimate(figures: CostArrays, factors: Factors) -> Estimates:
+    """Paper: Eq 1 for the trie, Eq 3 for the quadtree; calibrated, with a unit cost and exponents."""
+    unit, exponent = figures.unit_cost, figures.exponent
+    quadtree = factors.lists ** exponent[1] * factors.steps_per_list ** exponent[2]
+    return Estimates(unit[TRIE_STEP] * factors.trie_steps ** exponent[0], unit[QUADTREE_STEP] * quadtree)
+
+
+def lists_met(figures: CostArrays, n_columns: int, cells: MessageCells) -> NDArray[np.float64]:
+    """About how many lists a message meets: the share of each grid cell that it covers, times the lists there; at least 1.
+
+    Paper: cand_Q; 1 for a point.
+    """
+    side = round(len(figures.lists_before) ** 0.5) - 1
+    n_met = np.empty(len(cells.x0))
+    estimate_lists_met(figures.lists_before, side, n_columns // side, cells.x0, cells.y0, cells.x1, cells.y1, n_met)
+    return n_met
+
+
+def _trie_steps(figures: CostArrays, n_words: NDArray[np.int64], n_ranks: int) -> NDArray[np.float64]:
+    """Steps in the trie for messages of so many known words, taken for spread evenly over the vocabulary."""
+    words = n_words[:, None].astype(np.float64)
+    sizes, fanout = figures.level_size, figures.fanout[: len(figures.level_size) - 1]
+    by_keywords = _log(words) * sizes[1:]
+    by_children = words * _log(fanout) * sizes[:-1]
+    share = np.minimum(1.0, words / max(1, n_ranks))
+    # A node of level i is reached if the message has the i words on the way to it.
+    steps: NDArray[np.float64] = (np.minimum(by_keywords, by_children) * share ** np.arange(len(fanout))).sum(axis=1)
+    np.maximum(steps, 1.0, out=steps)
+    return steps
+
+
+def _summed_lists(tree: QuadtreeArrays) -> NDArray[np.float64]:
+    """Lists in a grid over the root cell, summed up from the lower left corner; a larger cell is spread evenly."""
+    n_columns = int(tree.cell_size[0])
+    is_list = np.diff(tree.child_start) == 0
+    side = 1
+    while side < min(n_columns, _MOST_CELLS) and side * side < np.count_nonzero(is_list):
+        side *= 2
+    per_cell = n_columns // side
+    x, y, size = (column[is_list] for column in (tree.cell_x, tree.cell_y, tree.cell_size))
+    x0, y0 = x // per_cell, y // per_cell
+    x1, y1 = (x + size - 1) // per_cell + 1, (y + size - 1) // per_cell + 1
+    weight = 1.0 / ((x1 - x0) * (y1 - y0))
+    change = np.zeros((side + 1, side + 1))
+    for column, row, sign in ((x0, y0, 1), (x1, y0, -1), (x0, y1, -1), (x1, y1, 1)):
+        np.add.at(change, (column, row), sign * weight)
+    per_grid_cell = change.cumsum(0).cumsum(1)[:side, :side]
+    before = np.zeros((side + 1, side + 1))
+    before[1:, 1:] = per_grid_cell.cumsum(0).cumsum(1)
+    return before.ravel()
+
+
+def _log(n: NDArray[np.int64] | NDArray[np.float64] | float) -> NDArray[np.float64]:
+    result: NDArray[np.float64] = np.log2(np.maximum(n, 1.0))
+    return result

@@ -1,0 +1,1 @@
+"""The loops of the frequency pyramid, one module for each step."""

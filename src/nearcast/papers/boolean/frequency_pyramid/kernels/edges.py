@@ -1,0 +1,56 @@
+"""Find, add and change edges, and make nodes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nearcast.kernels.compile import inline_kernel, kernel, lent
+from nearcast.papers.boolean.frequency_pyramid.layout import (
+    BELOW,
+    FREE,
+    MASK,
+    N_EDGES,
+    N_NODES,
+    NODE_FIELDS,
+    NOTHING,
+    OWNER_SHIFT,
+)
+from nearcast.papers.boolean.quadtrees.kernels.cover import find_place, keyword_bit
+
+
+@inline_kernel
+def edge_key(node, owner):
+    return (np.int64(node) << OWNER_SHIFT) | np.int64(owner)
+
+
+@inline_kernel
+def find_edge(slot, node, owner):
+    """Where the edge leads: a list, ~node, or NOTHING."""
+    place = find_place(slot, edge_key(node, owner))
+    return slot[place + 1] if slot[place] != FREE else np.int64(NOTHING)
+
+
+@kernel
+def set_edge(pyramid, node, owner, value):
+    """Let an edge lead somewhere; it is made if there is none. There is room."""
+    pyramid = lent(pyramid)
+    slot = pyramid.slot
+    key = edge_key(node, owner)
+    place = find_place(slot, key)
+    if slot[place] == FREE:
+        slot[place] = key
+        pyramid.head[N_EDGES] += 1
+        pyramid.node[NODE_FIELDS * node + MASK] |= keyword_bit(owner)
+    slot[place + 1] = value
+
+
+@kernel
+def new_nodes(pyramid, count):
+    """The first of so many new nodes without edges; there is room."""
+    pyramid = lent(pyramid)
+    node, head = pyramid.node, pyramid.head
+    first = head[N_NODES]
+    for at in range(first, first + count):
+        node[NODE_FIELDS * at + MASK], node[NODE_FIELDS * at + BELOW] = 0, NOTHING
+    head[N_NODES] += count
+    return first

@@ -1,0 +1,178 @@
+"""Make lists, append to them, take out of them; a list that outgrows its chunk moves to another.
+
+The header of a list has its clauses, its room, and one more number: of a list of a cell the quarters that share it (a bit
+each), of the list at the end of a path in a trie how many of its clauses may still go down; those stand first.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nearcast.kernels.chunks import chunk_room, give_back, take_chunk
+from nearcast.kernels.compile import inline_kernel, kernel, lent
+from nearcast.papers.boolean.frequency_pyramid.layout import (
+    CLAUSE,
+    ENTRY_WORDS,
+    LONGEST,
+    N_ENTRIES,
+    N_LISTS,
+    N_WORDS,
+    NO_KEYWORD,
+)
+from nearcast.papers.boolean.quadtrees.kernels.cover import keyword_bit
+
+_BITS = 25
+_MOST = (1 << _BITS) - 1
+
+
+@inline_kernel
+def list_size(header):
+    return header & _MOST
+
+
+@inline_kernel
+def list_room(header):
+    return (header >> _BITS) & _MOST
+
+
+@inline_kernel
+def list_extra(header):
+    return header >> (2 * _BITS)
+
+
+@inline_kernel
+def list_header(size, room, extra):
+    return np.int64(size) | (np.int64(room) << _BITS) | (np.int64(extra) << (2 * _BITS))
+
+
+@inline_kernel
+def signature_at(start, position):
+    return start + 1 + position
+
+
+@inline_kernel
+def entry_at(word, start, position):
+    return start + 1 + list_room(word[start]) + ENTRY_WORDS * position
+
+
+@inline_kernel
+def copy_entry(word, source, position, target, place):
+    """Copy the clause at a position of a list to a place of another, or of the same."""
+    word[signature_at(target, place)] = word[signature_at(source, position)]
+    old, new = entry_at(word, source, position), entry_at(word, target, place)
+    for at in range(ENTRY_WORDS):
+        word[new + at] = word[old + at]
+
+
+@inline_kernel
+def wider_room(size):
+    """The room of a full list that takes one more."""
+    return size + 1 if size < 8 else size + 1 + size // 4
+
+
+@inline_kernel
+def words_of(room):
+    return chunk_room(1 + (1 + ENTRY_WORDS) * room)
+
+
+@inline_kernel
+def nth_owner(keyword_start, keyword, clause, position):
+    """The owner at a place of the order of tries: the newest keyword first; frequent words are known sooner than rare ones."""
+    start, stop = keyword_start[clause], keyword_start[clause + 1]
+    return 1 + np.int64(keyword[stop - 1 - position]) if start < stop else np.int64(NO_KEYWORD)
+
+
+@inline_kernel
+def unproven_bits(keyword_start, keyword, clause, n_proven):
+    """The bits of the keywords after the first so many in the order of tries."""
+    bits = np.int64(0)
+    for at in range(keyword_start[clause], keyword_start[clause + 1] - n_proven):
+        bits |= keyword_bit(keyword[at])
+    return bits
+
+
+@kernel
+def new_list(pyramid, room, extra):
+    """The start of an empty list; there is room."""
+    pyramid = lent(pyramid)
+    word, head = pyramid.word, pyramid.head
+    start = take_chunk(pyramid.free_word, word, head, N_WORDS, words_of(room))
+    word[start] = list_header(0, room, extra)
+    head[N_LISTS] += 1
+    return start
+
+
+@kernel
+def free_list(pyramid, start):
+    """Give up a list with all its entries."""
+    pyramid = lent(pyramid)
+    header = pyramid.word[start]
+    pyramid.head[N_LISTS] -= 1
+    pyramid.head[N_ENTRIES] -= list_size(header)
+    give_back(pyramid.free_word, pyramid.word, start, words_of(list_room(header)))
+
+
+@kernel
+def widened(pyramid, start):
+    """The start of the list once it can take one more; who leads to it must be told where it moved."""
+    pyramid = lent(pyramid)
+    word, head = pyramid.word, pyramid.head
+    header = word[start]
+    size, room = list_size(header), list_room(header)
+    if size < room:
+        return start
+    wider = wider_room(size)
+    moved = take_chunk(pyramid.free_word, word, head, N_WORDS, words_of(wider))
+    word[moved] = list_header(size, wider, list_extra(header))
+    for position in range(size):
+        copy_entry(word, start, position, moved, position)
+    give_back(pyramid.free_word, word, start, words_of(room))
+    return moved
+
+
+@kernel
+def append_clause(pyramid, clauses, start, clause, bits):
+    """Append to a list that has room."""
+    pyramid, clauses = lent(pyramid), lent(clauses)
+    word, number, head = pyramid.word, pyramid.number, pyramid.head
+    size = list_size(word[start])
+    entry = entry_at(word, start, size)
+    number[entry], number[entry + 1] = clauses.x0[clause], clauses.y0[clause]
+    number[entry + 2], number[entry + 3] = clauses.x1[clause], clauses.y1[clause]
+    word[entry + CLAUSE], word[signature_at(start, size)] = clause, bits
+    word[start] += 1
+    head[N_ENTRIES] += 1
+    head[LONGEST] = max(head[LONGEST], size + 1)
+
+
+@inline_kernel
+def has_clause(word, start, clause):
+    for position in range(list_size(word[start])):
+        if word[entry_at(word, start, position) + CLAUSE] == clause:
+            return True
+    return False
+
+
+@kernel
+def drop_dead(pyramid, is_alive, start, is_end):
+    """Take the dead out of a list, the others stay in order; at the end of a path (`is_end`) count who may go down."""
+    pyramid = lent(pyramid)
+    word, head = pyramid.word, pyramid.head
+    header = word[start]
+    size, extra = list_size(header), list_extra(header)
+    n_kept, n_movable = 0, 0
+    for position in range(size):
+        if is_alive[word[entry_at(word, start, position) + CLAUSE]]:
+            if position < extra:
+                n_movable += 1
+            if n_kept < position:
+                copy_entry(word, start, position, start, n_kept)
+            n_kept += 1
+    head[N_ENTRIES] -= size - n_kept
+    word[start] = list_header(n_kept, list_room(header), n_movable if is_end else extra)
+
+
+@inline_kernel
+def path_length(keyword_start, clause):
+    """Keywords of a clause; NO_KEYWORD stands for none."""
+    return max(np.int64(1), keyword_start[clause + 1] - keyword_start[clause])

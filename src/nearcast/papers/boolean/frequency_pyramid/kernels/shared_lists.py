@@ -1,0 +1,186 @@
+"""Lists that quarters of one cell have in common: put a clause in, join, leave, move.
+
+In each cell that a clause meets it stands once. So a clause comes into a shared list only where none of the other quarters has
+it elsewhere, and a quarter joins a list only where that brings it no clause it has elsewhere. Paper: silent; the authors'
+program does not look, and then finds a clause twice.
+"""
+
+from __future__ import annotations
+
+from nearcast.kernels.compile import inline_kernel, kernel, lent
+from nearcast.kernels.quadtree import column_of
+from nearcast.papers.boolean.frequency_pyramid.kernels.edges import find_edge, set_edge
+from nearcast.papers.boolean.frequency_pyramid.kernels.lists import (
+    append_clause,
+    copy_entry,
+    drop_dead,
+    entry_at,
+    free_list,
+    has_clause,
+    list_extra,
+    list_header,
+    list_room,
+    list_size,
+    new_list,
+    widened,
+)
+from nearcast.papers.boolean.frequency_pyramid.layout import CLAUSE, N_ENTRIES, N_SHARED, NOTHING
+from nearcast.papers.boolean.quadtrees.kernels.cover import signature_of
+
+
+@inline_kernel
+def sides_met(low, high, first):
+    """Of two neighbouring columns, from `first` on, those between low and high: a bit each."""
+    return (1 if low <= first and first <= high else 0) | (2 if low <= first + 1 and first + 1 <= high else 0)
+
+
+@inline_kernel
+def quarters_met(frame, max_depth, x0, y0, x1, y1, depth, column, row):
+    """The quarters of a cell, at `column` and `row` of the grid of depth - 1, that a box meets: a bit each."""
+    n_columns, shift = 1 << max_depth, max_depth - depth
+    columns = sides_met(
+        column_of(x0, frame[0], frame[1], frame[2], n_columns) >> shift,
+        column_of(x1, frame[0], frame[1], frame[2], n_columns) >> shift,
+        2 * column,
+    )
+    rows = sides_met(
+        column_of(y0, frame[3], frame[4], frame[5], n_columns) >> shift,
+        column_of(y1, frame[3], frame[4], frame[5], n_columns) >> shift,
+        2 * row,
+    )
+    return (columns if rows & 1 else 0) | ((columns << 2) if rows & 2 else 0)
+
+
+@inline_kernel
+def quarters_of_entry(number, entry, frame, max_depth, cell):
+    _, depth, column, row = cell
+    return quarters_met(
+        frame, max_depth, number[entry], number[entry + 1], number[entry + 2], number[entry + 3], depth, column, row
+    )
+
+
+@kernel
+def lead_to(pyramid, block, owner, start):
+    """Tell the quarters that share a list where it is."""
+    pyramid = lent(pyramid)
+    sharers = list_extra(pyramid.word[start])
+    for quarter in range(4):
+        if (sharers >> quarter) & 1:
+            set_edge(pyramid, block + quarter, owner, start)
+
+
+@kernel
+def release(pyramid, start, quarter):
+    """A quarter has no more use for a list; nobody's is given up."""
+    pyramid = lent(pyramid)
+    header = pyramid.word[start]
+    sharers = list_extra(header) & ~(1 << quarter)
+    if sharers == 0:
+        free_list(pyramid, start)
+    else:
+        pyramid.head[N_SHARED] -= 1
+        pyramid.word[start] = list_header(list_size(header), list_room(header), sharers)
+
+
+@kernel
+def leave(pyramid, cell, quarter, owner, start, max_depth):
+    """A list of its own for a quarter that shared one, with what it meets; returns its start."""
+    pyramid = lent(pyramid)
+    word, number = pyramid.word, pyramid.number
+    size = list_size(word[start])
+    own = new_list(pyramid, size, 1 << quarter)
+    n_own = 0
+    for position in range(size):
+        entry = entry_at(word, start, position)
+        if (quarters_of_entry(number, entry, pyramid.frame, max_depth, cell) >> quarter) & 1:
+            copy_entry(word, start, position, own, n_own)
+            n_own += 1
+    word[own] += n_own
+    pyramid.head[N_ENTRIES] += n_own
+    release(pyramid, start, quarter)
+    set_edge(pyramid, cell[0] + quarter, owner, own)
+    return own
+
+
+@kernel
+def put_in_list(pyramid, clauses, options, cell, quarter, owner, clause, met, pending):
+    """File a clause in the list of an owner in a quarter; returns the list, or NOTHING if it is full or the owner is frequent.
+
+    `met` are the quarters that the clause meets, `pending` those where it is not filed yet.
+    """
+    pyramid, clauses = lent(pyramid), lent(clauses)
+    word = pyramid.word
+    block = cell[0]
+    start = find_edge(pyramid.slot, block + quarter, owner)
+    if start < NOTHING:
+        return NOTHING
+    if start == NOTHING:
+        start = new_list(pyramid, 1, 1 << quarter)
+    else:
+        if list_size(word[start]) >= options.list_size:
+            drop_dead(pyramid, clauses.is_alive, start, False)
+        sharers = list_extra(word[start])
+        is_full = list_size(word[start]) >= options.list_size
+        if sharers != 1 << quarter and (is_full or sharers & met & ~pending != 0):
+            start = leave(pyramid, cell, quarter, owner, start, options.max_depth)
+        if list_size(word[start]) >= options.list_size:
+            return NOTHING
+        start = widened(pyramid, start)
+    keyword_start, keyword = clauses.keyword_start, clauses.keyword
+    bits = signature_of(keyword, keyword_start[clause], keyword_start[clause + 1], owner)
+    append_clause(pyramid, clauses, start, clause, bits)
+    lead_to(pyramid, block, owner, start)
+    return start
+
+
+@kernel
+def join(pyramid, is_alive, options, cell, quarter, owner, start, clause):
+    """Let a quarter share the list, in which the clause is, if it can; returns the list, or NOTHING."""
+    pyramid = lent(pyramid)
+    word, number, frame = pyramid.word, pyramid.number, pyramid.frame
+    own = find_edge(pyramid.slot, cell[0] + quarter, owner)
+    if own < NOTHING:
+        return NOTHING
+    n_more = 0
+    if own >= 0:
+        sharers = list_extra(word[start])
+        for position in range(list_size(word[own])):
+            entry = entry_at(word, own, position)
+            if is_alive[word[entry + CLAUSE]] and not has_clause(word, start, word[entry + CLAUSE]):
+                met = quarters_of_entry(number, entry, frame, options.max_depth, cell)
+                if met & sharers != 0:
+                    return NOTHING
+                n_more += (met >> quarter) & 1
+    if list_size(word[start]) + n_more > options.list_size:
+        return NOTHING
+    for position in range(list_size(word[start])):
+        entry = entry_at(word, start, position)
+        other = word[entry + CLAUSE]
+        is_new = other != clause and is_alive[other] and (own == NOTHING or not has_clause(word, own, other))
+        if is_new and (quarters_of_entry(number, entry, frame, options.max_depth, cell) >> quarter) & 1:
+            return NOTHING
+    if own >= 0:
+        start = take_over(pyramid, is_alive, options, cell, quarter, own, start)
+        release(pyramid, own, quarter)
+    header = word[start]
+    word[start] = list_header(list_size(header), list_room(header), list_extra(header) | (1 << quarter))
+    pyramid.head[N_SHARED] += 1
+    lead_to(pyramid, cell[0], owner, start)
+    return start
+
+
+@kernel
+def take_over(pyramid, is_alive, options, cell, quarter, own, start):
+    """Append to a list what another has for a quarter and it has not; returns where it is then."""
+    pyramid = lent(pyramid)
+    word, number = pyramid.word, pyramid.number
+    for position in range(list_size(word[own])):
+        entry = entry_at(word, own, position)
+        other = word[entry + CLAUSE]
+        met = quarters_of_entry(number, entry, pyramid.frame, options.max_depth, cell)
+        if is_alive[other] and (met >> quarter) & 1 and not has_clause(word, start, other):
+            start = widened(pyramid, start)
+            copy_entry(word, own, position, start, list_size(word[start]))
+            word[start] += 1
+            pyramid.head[N_ENTRIES] += 1
+    return start

@@ -1,0 +1,143 @@
+"""`keyword_first`: owns the posting lists and keeps them up to date."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearcast.boolean.index import BooleanIndex
+from nearcast.columns.clauses import ClauseStore
+from nearcast.columns.messages import MessageBatch
+from nearcast.engine.groups import Matches
+from nearcast.engine.kernel_calls import Stamps, collect
+from nearcast.engine.parameters import Parameters
+from nearcast.kernels import csr
+from nearcast.kernels.keyword_counts import count_clauses
+from nearcast.kernels.pools import FIRST_ROOM, PoolArrays
+from nearcast.papers.boolean.keyword_first.kernels import build
+from nearcast.papers.boolean.keyword_first.kernels.match import match_messages
+from nearcast.papers.boolean.keyword_first.layout import NOT_POSTED, PostingArrays
+
+
+class KeywordFirst(BooleanIndex):
+    """Posting lists under the rarest keyword; region and other keywords are verified."""
+
+    name = "keyword_first"
+    aliases = ("inverted-list",)
+    paper = "baseline of Li et al. 2013 (R^t-tree) and Yu et al. 2015 (LFilter); Yan & Garcia-Molina 1994"
+    summary = "each clause is posted under its rarest keyword; region and other keywords are verified"
+
+    def __init__(self, parameters: Parameters) -> None:
+        super().__init__(parameters)
+        self._stamps = Stamps()
+        self._posting = _empty(0, 0)
+
+    def build(self, clauses: ClauseStore, history: MessageBatch | None = None) -> None:
+        layout = clauses.layout()
+        slots = np.flatnonzero(layout.is_alive).astype(np.int32)
+        n_keywords = clauses.n_keywords
+        posting = _empty(n_keywords, clauses.n)
+        count_clauses(layout.keyword_start, layout.keyword, slots, posting.frequency, 1)
+        lists = np.empty(len(slots), np.int32)
+        build.fill_lists(layout.keyword_start, layout.keyword, posting.frequency, slots, lists)
+        sizes = np.bincount(lists, minlength=n_keywords + 1).astype(np.int32)
+        offsets = np.zeros(n_keywords + 2, np.int64)
+        n_items = csr.offsets_from_counts(sizes, offsets)
+        item = np.empty(n_items, np.int32)
+        csr.fill_by_owner(lists, slots, offsets[:-1].copy(), item)
+        posting.posted_list[slots] = lists
+        posting.posted_at[item] = np.arange(n_items) - np.repeat(offsets[:-1], sizes)
+        pool = PoolArrays(offsets[:-1].copy(), sizes, sizes.copy(), item, np.array([n_items], np.int64))
+        self._posting = posting._replace(pool=pool)
+
+    def insert(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> None:
+        layout = clauses.layout()
+        self._posting = _widened(self._posting, clauses.n_keywords, clauses.n)
+        count_clauses(layout.keyword_start, layout.keyword, slots, self._posting.frequency, 1)
+        first = 0
+        while (first := build.post_clauses(layout, self._posting, slots, first)) < len(slots):
+            self._posting = self._posting._replace(pool=_with_more_items(self._posting.pool))
+
+    def delete(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> None:
+        layout = clauses.layout()
+        count_clauses(layout.keyword_start, layout.keyword, slots, self._posting.frequency, -1)
+        build.withdraw_clauses(self._posting, slots)
+
+    def match(self, clauses: ClauseStore, messages: MessageBatch) -> Matches:
+        stamp, mark = self._stamps.take(messages.n_keywords, len(messages))
+        layout, posting = clauses.layout(), self._posting
+        return collect(
+            len(messages),
+            lambda first, n_out, output: match_messages(posting, layout, messages.arrays, stamp, mark, first, n_out, output),
+        )
+
+    def explain(self, clauses: ClauseStore, messages: MessageBatch, slot: int) -> list[str]:
+        owner = int(self._posting.posted_list[slot])
+        size = int(self._posting.pool.size[owner])
+        if owner == 0:
+            return [f"catch-all list of clauses without keywords: {size} clauses, visited by every message"]
+        is_visited = owner - 1 in messages.arrays.keyword
+        verdict = "visited, each verified" if is_visited else "not visited: the message lacks that keyword"
+        return [f"posting list of keyword {owner - 1}: {size} clauses, {verdict}"]
+
+    def stats(self) -> dict[str, int | float]:
+        sizes = self._posting.pool.size
+        return {**super().stats(), "lists": int(np.count_nonzero(sizes)), "longest_list": int(sizes.max(initial=0))}
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        posting = self._posting
+        pool = {f"pool_{name}": array for name, array in posting.pool._asdict().items()}
+        own = {name: getattr(posting, name) for name in ("frequency", "posted_list", "posted_at")}
+        return {**own, **pool}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        pool = PoolArrays(*(arrays[f"pool_{name}"] for name in PoolArrays._fields))
+        self._posting = PostingArrays(arrays["frequency"], arrays["posted_list"], arrays["posted_at"], pool)
+
+
+def _empty(n_keywords: int, n_clauses: int) -> PostingArrays:
+    n_lists = n_keywords + 1
+    pool = PoolArrays(
+        np.zeros(n_lists, np.int64),
+        np.zeros(n_lists, np.int32),
+        np.zeros(n_lists, np.int32),
+        np.empty(0, np.int32),
+        np.zeros(1, np.int64),
+    )
+    posted = np.full(n_clauses, NOT_POSTED, np.int32)
+    return PostingArrays(np.zeros(n_keywords, np.int64), posted, np.zeros(n_clauses, np.int32), pool)
+
+
+def _widened(posting: PostingArrays, n_keywords: int, n_clauses: int) -> PostingArrays:
+    """Room for keywords and clauses that came after the build."""
+    pool = posting.pool
+    n_lists = n_keywords + 1
+    pool = pool._replace(
+        start=_grown(pool.start, n_lists, 0), size=_grown(pool.size, n_lists, 0), room=_grown(pool.room, n_lists, 0)
+    )
+    return PostingArrays(
+        _grown(posting.frequency, n_keywords, 0),
+        _grown(posting.posted_list, n_clauses, NOT_POSTED),
+        _grown(posting.posted_at, n_clauses, 0),
+        pool,
+    )
+
+
+def _grown(array: NDArray[Any], n: int, fill: int) -> NDArray[Any]:
+    if n <= len(array):
+        return array
+    larger = np.full(max(n, len(array) + len(array) // 2), fill, array.dtype)
+    larger[: len(array)] = array
+    return larger
+
+
+def _with_more_items(pool: PoolArrays) -> PoolArrays:
+    # Twice the longest list must fit, whatever the pool held before.
+    wanted = 2 * len(pool.item) + 2 * int(pool.size.max(initial=0)) + 64 * FIRST_ROOM
+    item = np.empty(wanted, np.int32)
+    used = int(pool.n_items[0])
+    item[:used] = pool.item[:used]
+    return pool._replace(item=item)

@@ -1,0 +1,122 @@
+"""`pivot_quadtree`: owns the quadtree; new clauses wait in a side buffer until it is built anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearcast.columns.clauses import ClauseStore
+from nearcast.columns.messages import MessageBatch
+from nearcast.engine.groups import Matches
+from nearcast.engine.kernel_calls import Stamps, collect
+from nearcast.engine.parameters import Parameters, check_choice, check_range
+from nearcast.papers.boolean.buffered import BufferedIndex
+from nearcast.papers.boolean.pivot_quadtree.assemble import build_quadtree
+from nearcast.papers.boolean.pivot_quadtree.explain import explain_quadtree
+from nearcast.papers.boolean.pivot_quadtree.frame import cells_of
+from nearcast.papers.boolean.pivot_quadtree.grow_levels import Growth
+from nearcast.papers.boolean.pivot_quadtree.kernels.match import match_messages
+from nearcast.papers.boolean.pivot_quadtree.layout import MessageCells, QuadtreeArrays
+from nearcast.papers.boolean.region_trie.build import build_trie
+from nearcast.papers.boolean.region_trie.index import NO_CLAUSES, prefixed
+from nearcast.papers.boolean.region_trie.layout import FiledArrays
+from nearcast.papers.boolean.region_trie.order import FREQUENT_FIRST, rank_messages
+
+LEAVES, MX_CIF = "leaves", "mx_cif"
+
+
+@dataclass(frozen=True, slots=True)
+class PivotQuadtreeParameters(Parameters):
+    """`storage`: copies of a clause in every leaf its box meets ("leaves"), or once in the smallest cell around it ("mx_cif").
+
+    `leaf_size`: longest list; `max_depth`: cells are halved at most so often (the paper's thresholds, without values there).
+    """
+
+    storage: str = LEAVES
+    leaf_size: int = 64
+    max_depth: int = 16
+
+    def __post_init__(self) -> None:
+        check_choice("storage", self.storage, (LEAVES, MX_CIF))
+        check_range("leaf_size", self.leaf_size, 1, 1 << 20)
+        check_range("max_depth", self.max_depth, 0, 24)
+
+    @property
+    def growth(self) -> Growth:
+        return Growth(self.leaf_size, 1 << self.max_depth, self.storage == MX_CIF)
+
+
+class PivotQuadtree(BufferedIndex):
+    """Lists of clauses in quadrants; a message goes where it meets the cell and has one of few pivotal keywords."""
+
+    name = "pivot_quadtree"
+    aliases = ("pt-quadtree",)
+    paper = "Yu, Li, Feng 2015, A Cost-based Method for Location-Aware Publish/Subscribe Services (PT-Quadtree)"
+    summary = "quadtree whose nodes know a few pivotal keywords, one of which each clause below has; both parts are verified"
+    parameters_class = PivotQuadtreeParameters
+    parameters: PivotQuadtreeParameters
+
+    def __init__(self, parameters: Parameters) -> None:
+        super().__init__(parameters)
+        self._stamps = Stamps()
+        self._filed, _, frequency = build_trie(NO_CLAUSES, np.empty(0, np.int32), 0, FREQUENT_FIRST)
+        self._tree = build_quadtree(self._filed, frequency, self.parameters.growth)
+
+    def build_whole(self, clauses: ClauseStore, slots: NDArray[np.int32], history: MessageBatch | None) -> None:
+        # In trie order, clauses of a run share their first keywords, so that it needs few pivots.
+        self._filed, _, frequency = build_trie(clauses.layout(), slots, clauses.n_keywords, FREQUENT_FIRST)
+        self._tree = build_quadtree(self._filed, frequency, self.parameters.growth)
+
+    def match_built(self, clauses: ClauseStore, messages: MessageBatch) -> Matches:
+        layout, filed, tree = clauses.layout(), self._filed, self._tree
+        ranked = rank_messages(filed, messages.arrays)
+        cells = message_cells(tree, messages)
+        stamp, before = self._stamps.take(int(filed.n_ranks[0]) + 1, len(ranked.rank))
+        scratch = (stamp, *search_room(tree))
+        return collect(
+            len(messages),
+            lambda first, n_out, output: match_messages(
+                tree, filed, layout.is_alive, ranked, cells, messages.arrays, before + 1, scratch, first, n_out, output
+            ),
+        )
+
+    def explain_built(self, clauses: ClauseStore, messages: MessageBatch, slot: int) -> list[str]:
+        ranked = rank_messages(self._filed, messages.arrays)
+        return explain_quadtree(self._filed, self._tree, ranked, message_cells(self._tree, messages), slot)
+
+    def stats(self) -> dict[str, int | float]:
+        return {**super().stats(), **quadtree_stats(self._tree, len(self._filed.clause))}
+
+    def built_arrays(self) -> dict[str, NDArray[Any]]:
+        return {**prefixed("filed", self._filed), **prefixed("tree", self._tree)}
+
+    def restore_built(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        self._filed = FiledArrays(*(arrays[f"filed_{name}"] for name in FiledArrays._fields))
+        self._tree = QuadtreeArrays(*(arrays[f"tree_{name}"] for name in QuadtreeArrays._fields))
+
+
+def message_cells(tree: QuadtreeArrays, messages: MessageBatch) -> MessageCells:
+    """The columns and rows of each message."""
+    arrays = messages.arrays
+    return cells_of(tree.frame, int(tree.cell_size[0]), (arrays.x0, arrays.y0, arrays.x1, arrays.y1))
+
+
+def search_room(tree: QuadtreeArrays) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """A stack for the search (depth first: at most one node's children are pending per level), and room for what it finds."""
+    n_levels, n_nodes = len(tree.level_start) - 1, len(tree.parent)
+    return np.empty(n_levels * int(tree.widest[0]) + 1, np.int32), np.empty(n_nodes, np.int32)
+
+
+def quadtree_stats(tree: QuadtreeArrays, n_clauses: int) -> dict[str, int | float]:
+    """Sizes worth plotting."""
+    n_nodes = len(tree.parent)
+    return {
+        "nodes": n_nodes,
+        "depth": len(tree.level_start) - 1,
+        "copies": max(1.0, len(tree.item) / max(1, n_clauses)),
+        "words_per_node": (len(tree.cover) + len(tree.other)) / n_nodes,
+    }

@@ -1,0 +1,160 @@
+"""Make the arrays of posting lists: whole from bound clauses, empty, or larger."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearcast.kernels.layouts import ClauseArrays
+from nearcast.kernels.pools import PoolArrays
+from nearcast.papers.boolean.quadtrees.kernels import cover
+from nearcast.papers.boolean.quadtrees.kernels.lists import enter_lists, move_slots
+from nearcast.papers.boolean.quadtrees.layout import (
+    CODE_MASK,
+    FREE,
+    HEAD_FIELDS,
+    N_BOUND,
+    N_BUILT,
+    N_FILED,
+    N_LISTS,
+    NO_LIST,
+    OWNER_SHIFT,
+    CellListArrays,
+)
+
+_FEWEST_SLOTS = 16
+
+
+def empty_lists(
+    frequency: NDArray[np.int64], weight: NDArray[np.float64], is_tree: NDArray[np.uint8], n_clauses: int
+) -> CellListArrays:
+    """No list yet, but room for the doors of all owners and for the bonds of all clauses."""
+    n_owners = len(weight)
+    door = np.zeros(2 * n_owners, np.int32)
+    door[::2] = NO_LIST
+    no_items = np.zeros(0, np.int32)
+    return CellListArrays(
+        slot=_free_slots(_FEWEST_SLOTS),
+        door=door,
+        chain=door.copy(),
+        list_key=np.zeros(0, np.int64),
+        list_next=no_items,
+        pool=PoolArrays(np.zeros(0, np.int64), no_items, no_items, no_items, np.zeros(1, np.int64)),
+        box=np.zeros(0),
+        signature=np.zeros(0, np.int64),
+        bound_start=np.zeros(n_clauses, np.int64),
+        n_bound=np.zeros(n_clauses, np.int32),
+        bound=no_items,
+        frequency=frequency,
+        weight=weight,
+        is_tree=is_tree,
+        head=np.zeros(HEAD_FIELDS, np.int64),
+    )
+
+
+def fill_lists(
+    lists: CellListArrays,
+    clauses: ClauseArrays,
+    slots: NDArray[np.int32],
+    keys: NDArray[np.int64],
+    counts: NDArray[np.int32],
+    is_space_first: bool,
+) -> CellListArrays:
+    """File clauses whose list keys are known (`counts[i]` of them for `slots[i]`) in empty lists.
+
+    Lists that a message visits together stand together: those of a keyword, or with `is_space_first` those of a cell.
+    """
+    clause = np.repeat(slots, counts)
+    order_key = ((keys & CODE_MASK) << 32) | (keys >> OWNER_SHIFT) if is_space_first else keys
+    order = np.argsort(order_key, kind="stable")
+    sorted_keys = keys[order]
+    is_first = np.concatenate([[True], sorted_keys[1:] != sorted_keys[:-1]]) if len(keys) else np.zeros(0, bool)
+    number = np.cumsum(is_first, dtype=np.int64) - 1
+    start = np.flatnonzero(is_first)
+    n_lists, n_entries = len(start), len(keys)
+    size = np.diff(np.append(start, n_entries)).astype(np.int32)
+    list_key = sorted_keys[start]
+    item = clause[order]
+    bound = np.empty(n_entries, np.int32)
+    bound[order] = number
+    signature = np.empty(n_entries, np.int64)
+    cover.fill_signatures(clauses.keyword_start, clauses.keyword, item, sorted_keys >> OWNER_SHIFT, signature)
+    box = np.empty((n_entries, 4))
+    for side, values in enumerate((clauses.x0, clauses.y0, clauses.x1, clauses.y1)):
+        box[:, side] = values[item]
+    lists.bound_start[slots] = np.cumsum(counts) - counts
+    lists.n_bound[slots] = counts
+    n_cells = len(np.unique(list_key & CODE_MASK))
+    head = lists.head
+    head[N_LISTS], head[N_BOUND], head[N_FILED], head[N_BUILT] = n_lists, n_entries, len(slots), len(slots)
+    filled = lists._replace(
+        slot=_free_slots(3 * (n_lists + n_cells) // 2 + 1),
+        list_key=list_key,
+        list_next=np.empty(n_lists, np.int32),
+        pool=PoolArrays(start.astype(np.int64), size, size.copy(), item, np.array([n_entries], np.int64)),
+        box=box.ravel(),
+        signature=signature,
+        bound=bound,
+    )
+    enter_lists(filled, n_lists)
+    return filled
+
+
+def widened(lists: CellListArrays, n_keywords: int, n_clauses: int, new_weight: float, new_is_tree: bool) -> CellListArrays:
+    """Room for keywords and clauses that came after the build."""
+    n_owners = n_keywords + 1
+    if n_owners > len(lists.weight):
+        n_owners = max(n_owners, len(lists.weight) * 3 // 2)
+        pattern = np.zeros(2 * n_owners, np.int32)
+        pattern[::2] = NO_LIST
+        door, chain = pattern, pattern.copy()
+        door[: len(lists.door)], chain[: len(lists.chain)] = lists.door, lists.chain
+        lists = lists._replace(
+            door=door,
+            chain=chain,
+            frequency=_grown(lists.frequency, n_owners - 1, 0),
+            weight=_grown(lists.weight, n_owners, new_weight),
+            is_tree=_grown(lists.is_tree, n_owners, int(new_is_tree)),
+        )
+    if n_clauses > len(lists.n_bound):
+        room = max(n_clauses, len(lists.n_bound) * 3 // 2)
+        lists = lists._replace(bound_start=_grown(lists.bound_start, room, 0), n_bound=_grown(lists.n_bound, room, 0))
+    return lists
+
+
+def with_room(lists: CellListArrays, wanted: NDArray[np.int64]) -> CellListArrays:
+    """At least the sizes a kernel asked for; what was too small grows by half as well."""
+    n_lists, n_slots, n_entries, n_bound = (int(size) for size in wanted)
+    pool = lists.pool
+    if n_lists > len(lists.list_key):
+        n_lists = n_lists * 3 // 2 + 16
+        pool = pool._replace(
+            start=_grown(pool.start, n_lists, 0), size=_grown(pool.size, n_lists, 0), room=_grown(pool.room, n_lists, 0)
+        )
+        lists = lists._replace(list_key=_grown(lists.list_key, n_lists, 0), list_next=_grown(lists.list_next, n_lists, 0))
+    if n_entries > len(pool.item):
+        n_entries = n_entries * 3 // 2 + 64
+        pool = pool._replace(item=_grown(pool.item, n_entries, 0))
+        lists = lists._replace(box=_grown(lists.box, 4 * n_entries, 0), signature=_grown(lists.signature, n_entries, 0))
+    if n_slots > len(lists.slot) // 2:
+        slot = _free_slots(2 * n_slots)
+        move_slots(lists.slot, slot)
+        lists = lists._replace(slot=slot)
+    if n_bound > len(lists.bound):
+        lists = lists._replace(bound=_grown(lists.bound, n_bound * 3 // 2 + 16, 0))
+    return lists._replace(pool=pool)
+
+
+def _free_slots(n_wanted: int) -> NDArray[np.int64]:
+    n_slots = _FEWEST_SLOTS
+    while n_slots < n_wanted:
+        n_slots *= 2
+    return np.full(2 * n_slots, FREE, np.int64)
+
+
+def _grown(array: NDArray[Any], n: int, fill: float) -> NDArray[Any]:
+    larger = np.full(n, fill, array.dtype)
+    larger[: len(array)] = array
+    return larger

@@ -1,0 +1,219 @@
+"""`CellIndex`: owns posting lists by keyword and cell, builds them and keeps them up to date."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearcast.boolean.index import BooleanIndex
+from nearcast.columns.clauses import ClauseStore
+from nearcast.columns.messages import MessageBatch
+from nearcast.engine.groups import Matches
+from nearcast.engine.kernel_calls import Stamps, collect
+from nearcast.engine.parameters import Parameters
+from nearcast.errors import IndexParameterError
+from nearcast.kernels.compile import Kernel
+from nearcast.kernels.keyword_counts import count_clauses
+from nearcast.kernels.pools import PoolArrays
+from nearcast.kernels.quadtree import DEEPEST, column_of, column_of_code, cover_room, depth_of_code, row_of_code
+from nearcast.papers.boolean.keyword_first.kernels.build import fill_lists as fill_owners
+from nearcast.papers.boolean.quadtrees.allocate import empty_lists, fill_lists, widened, with_room
+from nearcast.papers.boolean.quadtrees.cost_inputs import no_places, places_of_clauses, places_of_history
+from nearcast.papers.boolean.quadtrees.kernels import cover
+from nearcast.papers.boolean.quadtrees.kernels.lists import WANTED_FIELDS, post_clauses, withdraw_clauses
+from nearcast.papers.boolean.quadtrees.layout import (
+    CODE_MASK,
+    DEPTHS_OF_ALL,
+    N_BUILT,
+    N_FILED,
+    N_LISTS,
+    N_MESSAGES,
+    OWNER_SHIFT,
+    CellListArrays,
+    PlaceArrays,
+)
+
+_LEAST_COST = 1e-4
+# Built anew when this many clauses have come one by one, and as many as were built: then region and costs fit again.
+_LEAST_REBUILT = 1024
+_SHOWN_CELLS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class CellParameters(Parameters):
+    """What the cost of a cell depends on.
+
+    `max_depth`: cells are at most halved this often. `update_cost`: what one copy of a clause costs, in verifications per
+    message. `is_guessing`: without a history, expect messages where the clauses are; otherwise by area.
+    """
+
+    max_depth: int = 10
+    update_cost: float = 0.02
+    is_guessing: bool = True
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.max_depth <= DEEPEST:
+            raise IndexParameterError(f"max_depth={self.max_depth!r} is not possible; expected 1 to {DEEPEST}")
+        if not _LEAST_COST <= self.update_cost <= 1.0:
+            raise IndexParameterError(f"update_cost={self.update_cost!r} is not possible; expected {_LEAST_COST} to 1")
+
+
+class CellIndex(BooleanIndex):
+    """Binds each clause to the cheapest cells and posts it there under its rarest keyword."""
+
+    parameters: CellParameters
+    is_space_first: ClassVar[bool]
+    match_kernel: ClassVar[Kernel]
+
+    def __init__(self, parameters: Parameters) -> None:
+        super().__init__(parameters)
+        self._stamps = Stamps()
+        self._room = cover_room(self.parameters.max_depth, self.parameters.update_cost)
+        # No kernel yet: a matcher that is opened takes over saved arrays at once.
+        is_tree = np.full(1, self.is_space_first, np.uint8)
+        self._lists = empty_lists(np.zeros(0, np.int64), np.ones(1), is_tree, 0)
+        self._places = no_places(self.parameters.max_depth)
+
+    @abstractmethod
+    def owner_weights(self, frequency: NDArray[np.int64], places: PlaceArrays) -> NDArray[np.float64]:
+        """What a message in a cell costs for each owner, before the share of messages there; at most 1."""
+
+    @abstractmethod
+    def owner_trees(self, n_posted: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """Which owners divide space at all, by the number of clauses posted under each."""
+
+    # --- building and updating -----------------------------------------------------------------------------------------
+
+    def build(self, clauses: ClauseStore, history: MessageBatch | None = None) -> None:
+        """Without a history, that of an earlier build still counts."""
+        layout, n_owners = clauses.layout(), clauses.n_keywords + 1
+        slots = np.flatnonzero(layout.is_alive).astype(np.int32)
+        frequency = np.zeros(n_owners - 1, np.int64)
+        count_clauses(layout.keyword_start, layout.keyword, slots, frequency, 1)
+        owners = np.empty(len(slots), np.int32)
+        fill_owners(layout.keyword_start, layout.keyword, frequency, slots, owners)
+        max_depth = self.parameters.max_depth
+        if history is not None and len(history):
+            self._places = places_of_history(history, n_owners, max_depth)
+        elif self._places.facts[N_MESSAGES] == 0:
+            self._places = places_of_clauses(layout, slots, owners, n_owners, max_depth, self.parameters.is_guessing)
+        weight = self.owner_weights(frequency, self._places)
+        is_tree = self.owner_trees(np.bincount(owners, minlength=n_owners))
+        keys, counts = self._bind(slots, owners, layout, weight, is_tree)
+        lists = empty_lists(frequency, weight, is_tree, clauses.n)
+        self._lists = fill_lists(lists, layout, slots, keys, counts, self.is_space_first)
+
+    def _bind(self, slots: Any, owners: Any, layout: Any, weight: Any, is_tree: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The list keys of every clause, and how many each has."""
+        keys, counts = np.empty(2 * len(slots) + 64, np.int64), np.empty(len(slots), np.int32)
+        first, n_keys = 0, 0
+        cost = (weight, is_tree, self.parameters.update_cost)
+        while True:
+            first, n_keys = cover.bind_clauses(
+                layout, self._places, slots, owners, cost, first, n_keys, keys, counts, self._room
+            )
+            if first == len(slots):
+                return keys[:n_keys], counts
+            keys = np.concatenate([keys, np.empty(len(keys) + len(self._room[2]), np.int64)])
+
+    def insert(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> None:
+        head = self._lists.head
+        if head[N_FILED] + len(slots) - head[N_BUILT] > max(_LEAST_REBUILT, head[N_BUILT]):
+            self.build(clauses)
+            return
+        layout = clauses.layout()
+        # A keyword that was not there before is as rare as the rarest known.
+        new_weight = float(self._lists.weight.min())
+        self._lists = widened(self._lists, clauses.n_keywords, clauses.n, new_weight, self.is_space_first)
+        count_clauses(layout.keyword_start, layout.keyword, slots, self._lists.frequency, 1)
+        self._post(layout, slots)
+
+    def _post(self, layout: Any, slots: NDArray[np.int32]) -> None:
+        first, wanted = 0, np.zeros(WANTED_FIELDS, np.int64)
+        cost = self.parameters.update_cost
+        while True:
+            first = post_clauses(self._lists, layout, self._places, cost, slots, first, self._room, wanted)
+            if first == len(slots):
+                return
+            self._lists = with_room(self._lists, wanted)
+
+    def delete(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> None:
+        layout = clauses.layout()
+        count_clauses(layout.keyword_start, layout.keyword, slots, self._lists.frequency, -1)
+        withdraw_clauses(self._lists, slots)
+
+    # --- matching ------------------------------------------------------------------------------------------------------
+
+    def match(self, clauses: ClauseStore, messages: MessageBatch) -> Matches:
+        stamp, mark = self._stamps.take(messages.n_keywords, len(messages))
+        longest = int(np.diff(messages.arrays.keyword_start).max(initial=0)) + 1
+        n_keys = longest * (self.parameters.max_depth + 1)
+        n_lists = int(self._lists.head[N_LISTS])
+        scratch = (stamp, np.empty(n_keys, np.int64), np.empty(n_keys, np.int64), np.empty(n_lists + 1, np.int64))
+        lists, layout, match_messages = self._lists, clauses.layout(), self.match_kernel
+        grid = (self._places.frame, self.parameters.max_depth)
+        return collect(
+            len(messages),
+            lambda first, n_out, output: match_messages(
+                lists, grid, layout, messages.arrays, scratch, mark, first, n_out, output
+            ),
+        )
+
+    # --- insight and storage -------------------------------------------------------------------------------------------
+
+    def explain(self, clauses: ClauseStore, messages: MessageBatch, slot: int) -> list[str]:
+        lists, arrays = self._lists, messages.arrays
+        start = int(lists.bound_start[slot])
+        numbers = lists.bound[start : start + int(lists.n_bound[slot])]
+        keys = [int(lists.list_key[number]) for number in numbers]
+        owner = keys[0] >> OWNER_SHIFT
+        posted = f"posted under keyword {owner - 1}" if owner else "posted without keyword"
+        told = [f"{posted}, bound to {len(keys)} of the cells of depth 0 to {self.parameters.max_depth}"]
+        if owner and owner - 1 not in arrays.keyword:
+            return [*told, "no list visited: the message lacks that keyword"]
+        sides = [self._columns(axis, (arrays.x0, arrays.x1) if axis == 0 else (arrays.y0, arrays.y1)) for axis in (0, 1)]
+        for key, number in list(zip(keys, numbers, strict=True))[:_SHOWN_CELLS]:
+            code = key & CODE_MASK
+            depth, cell = depth_of_code(code), (column_of_code(code), row_of_code(code))
+            shift = self.parameters.max_depth - depth
+            is_met = all(low >> shift <= at <= high >> shift for (low, high), at in zip(sides, cell, strict=True))
+            size = int(lists.pool.size[number])
+            verdict = "visited, each verified" if is_met else "not visited: the message lies elsewhere"
+            told.append(f"depth {depth}, column {cell[0]}, row {cell[1]}: list of {size} clauses, {verdict}")
+        return told
+
+    def _columns(self, axis: int, sides: tuple[NDArray[np.float64], NDArray[np.float64]]) -> tuple[int, int]:
+        low, high, scale = self._places.frame[3 * axis : 3 * axis + 3].tolist()
+        n_columns = 1 << self.parameters.max_depth
+        first, last = (int(column_of(float(side[0]), low, high, scale, n_columns)) for side in sides)
+        return first, last
+
+    def stats(self) -> dict[str, int | float]:
+        lists = self._lists
+        n_lists, n_filed = int(lists.head[N_LISTS]), int(lists.head[N_FILED])
+        sizes = lists.pool.size[:n_lists]
+        return {
+            **super().stats(),
+            "lists": int(np.count_nonzero(sizes)),
+            "longest_list": int(sizes.max(initial=0)),
+            "cells": len(np.unique(lists.list_key[:n_lists][sizes > 0] & CODE_MASK)),
+            "copies": float(sizes.sum() / n_filed) if n_filed else 1.0,
+            "depth": max(1, int(lists.head[DEPTHS_OF_ALL]).bit_length()),
+        }
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        lists = self._lists
+        pool = {f"pool_{name}": array for name, array in lists.pool._asdict().items()}
+        own = {name: array for name, array in lists._asdict().items() if name != "pool"}
+        return {**own, **pool, **{f"places_{name}": array for name, array in self._places._asdict().items()}}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        pool = PoolArrays(*(arrays[f"pool_{name}"] for name in PoolArrays._fields))
+        own = {name: arrays[name] for name in CellListArrays._fields if name != "pool"}
+        self._lists = CellListArrays(pool=pool, **own)
+        self._places = PlaceArrays(*(arrays[f"places_{name}"] for name in PlaceArrays._fields))

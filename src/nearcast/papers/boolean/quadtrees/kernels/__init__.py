@@ -1,0 +1,1 @@
+"""The loops of the two quadtrees and what they share."""

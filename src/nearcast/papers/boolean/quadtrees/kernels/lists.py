@@ -1,0 +1,193 @@
+"""File and unfile single clauses: find or make their lists, append and remove entries, grow the table."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nearcast.kernels.compile import inline_kernel, kernel
+from nearcast.kernels.pools import FIRST_ROOM, append_item, remove_item
+from nearcast.kernels.quadtree import depth_of_code
+from nearcast.papers.boolean.keyword_first.kernels.build import rarest_list
+from nearcast.papers.boolean.quadtrees.kernels.cover import cell_key, cover_clause, find_place, list_key, signature_of
+from nearcast.papers.boolean.quadtrees.layout import (
+    CODE_MASK,
+    DEPTHS,
+    DEPTHS_OF_ALL,
+    FIRST_LIST,
+    FREE,
+    MAX_DEPTH,
+    N_BOUND,
+    N_FILED,
+    N_LISTS,
+    N_LISTS_OF,
+    N_SLOTS_USED,
+    NO_LIST,
+    OWNER_SHIFT,
+    ROOT_CODE,
+    ROOT_LIST,
+)
+
+# Fields of what `post_clauses` says it is short of.
+WANTED_LISTS, WANTED_SLOTS, WANTED_ENTRIES, WANTED_BOUND = range(4)
+WANTED_FIELDS = 4
+
+
+@inline_kernel
+def owner_of_key(key):
+    return key >> OWNER_SHIFT
+
+
+@inline_kernel
+def code_of_key(key):
+    return key & CODE_MASK
+
+
+@kernel
+def enter_list(lists, number):
+    """Make a new list findable: by door or table, by the chain of its owner, and count it in its cell."""
+    slot, door, chain, head = lists.slot, lists.door, lists.chain, lists.head
+    key = lists.list_key[number]
+    owner, code = owner_of_key(key), code_of_key(key)
+    lists.list_next[number] = chain[2 * owner + FIRST_LIST]
+    chain[2 * owner + FIRST_LIST] = number
+    chain[2 * owner + N_LISTS_OF] += 1
+    if code == ROOT_CODE:
+        door[2 * owner + ROOT_LIST] = number
+        return
+    depth = depth_of_code(code)
+    door[2 * owner + DEPTHS] |= 1 << depth
+    head[DEPTHS_OF_ALL] |= 1 << depth
+    place = find_place(slot, key)
+    slot[place], slot[place + 1] = key, number
+    head[N_SLOTS_USED] += 1
+    place = find_place(slot, cell_key(code))
+    if slot[place] == FREE:
+        slot[place], slot[place + 1] = cell_key(code), 0
+        head[N_SLOTS_USED] += 1
+    slot[place + 1] += 1
+
+
+@kernel
+def enter_lists(lists, n_lists):
+    """Enter every list into an empty table (after a build)."""
+    for number in range(n_lists):
+        enter_list(lists, number)
+
+
+@kernel
+def move_slots(old, new):
+    """Enter what an old table holds into an empty larger one."""
+    for at in range(0, old.size, 2):
+        if old[at] != FREE:
+            place = find_place(new, old[at])
+            new[place], new[place + 1] = old[at], old[at + 1]
+
+
+@inline_kernel
+def find_list(slot, door, owner, code):
+    if code == ROOT_CODE:
+        return np.int64(door[2 * owner + ROOT_LIST])
+    place = find_place(slot, list_key(owner, code))
+    return slot[place + 1] if slot[place] != FREE else np.int64(NO_LIST)
+
+
+@kernel
+def wanted_room(lists, owner, cells, n_cells, wanted):
+    """Fill `wanted` with the sizes that hold one more clause in these cells."""
+    head, pool = lists.head, lists.pool
+    n_new, n_entries = 0, pool.n_items[0]
+    for at in range(n_cells):
+        number = find_list(lists.slot, lists.door, owner, cells[at])
+        if number == NO_LIST:
+            n_new += 1
+            n_entries += FIRST_ROOM
+        elif pool.size[number] == pool.room[number]:
+            n_entries += max(FIRST_ROOM, 2 * pool.size[number])
+    wanted[WANTED_LISTS] = head[N_LISTS] + n_new
+    wanted[WANTED_SLOTS] = 3 * (head[N_SLOTS_USED] + 2 * n_new) // 2 + 1
+    wanted[WANTED_ENTRIES] = n_entries
+    wanted[WANTED_BOUND] = head[N_BOUND] + n_cells
+
+
+@kernel
+def has_room(lists, wanted):
+    return (
+        wanted[WANTED_LISTS] <= lists.list_key.size
+        and wanted[WANTED_SLOTS] <= lists.slot.size // 2
+        and wanted[WANTED_ENTRIES] <= lists.pool.item.size
+        and wanted[WANTED_BOUND] <= lists.bound.size
+    )
+
+
+@kernel
+def append_entry(lists, clauses, number, clause, signature):
+    """Append a clause to a list; box and signature follow where the pool moves the list."""
+    pool, box, signatures = lists.pool, lists.box, lists.signature
+    before, size = pool.start[number], pool.size[number]
+    append_item(pool, number, clause)
+    start = pool.start[number]
+    if start != before:
+        for i in range(size):
+            signatures[start + i] = signatures[before + i]
+        for i in range(4 * size):
+            box[4 * start + i] = box[4 * before + i]
+    entry = start + size
+    signatures[entry] = signature
+    box[4 * entry], box[4 * entry + 1] = clauses.x0[clause], clauses.y0[clause]
+    box[4 * entry + 2], box[4 * entry + 3] = clauses.x1[clause], clauses.y1[clause]
+
+
+@kernel
+def post_clauses(lists, clauses, places, update_cost, slots, first, room, wanted):
+    """File clauses from position `first` of `slots` on; returns where room was short (see `wanted`), or the end."""
+    max_depth = np.int64(places.facts[MAX_DEPTH])
+    keyword_start, keyword = clauses.keyword_start, clauses.keyword
+    head, pool, cells = lists.head, lists.pool, room[2]
+    for i in range(first, slots.size):
+        clause = slots[i]
+        owner = rarest_list(keyword_start, keyword, lists.frequency, clause)
+        n_cells = 1
+        cells[0] = ROOT_CODE
+        if lists.is_tree[owner]:
+            n_cells = cover_clause(clauses, places, lists.weight[owner], update_cost, max_depth, clause, owner, room)
+        wanted_room(lists, owner, cells, n_cells, wanted)
+        if not has_room(lists, wanted):
+            return i
+        signature = signature_of(keyword, keyword_start[clause], keyword_start[clause + 1], owner)
+        lists.bound_start[clause] = head[N_BOUND]
+        lists.n_bound[clause] = n_cells
+        for at in range(n_cells):
+            number = find_list(lists.slot, lists.door, owner, cells[at])
+            if number == NO_LIST:
+                number = head[N_LISTS]
+                head[N_LISTS] += 1
+                lists.list_key[number] = list_key(owner, cells[at])
+                pool.start[number], pool.size[number], pool.room[number] = 0, 0, 0
+                enter_list(lists, number)
+            append_entry(lists, clauses, number, clause, signature)
+            lists.bound[head[N_BOUND]] = number
+            head[N_BOUND] += 1
+        head[N_FILED] += 1
+    return slots.size
+
+
+@kernel
+def withdraw_clauses(lists, slots):
+    """Take clauses out of the lists they are bound to."""
+    pool, box, signatures = lists.pool, lists.box, lists.signature
+    start, size, item = pool.start, pool.size, pool.item
+    for i in range(slots.size):
+        clause = slots[i]
+        for at in range(lists.bound_start[clause], lists.bound_start[clause] + lists.n_bound[clause]):
+            number = lists.bound[at]
+            position = 0
+            while item[start[number] + position] != clause:
+                position += 1
+            remove_item(pool, number, position)
+            entry, last = start[number] + position, start[number] + size[number]
+            signatures[entry] = signatures[last]
+            for side in range(4):
+                box[4 * entry + side] = box[4 * last + side]
+        if lists.n_bound[clause] > 0:
+            lists.head[N_FILED] -= 1
+        lists.n_bound[clause] = 0

@@ -1,0 +1,110 @@
+"""`region_trie`: owns the trie; new clauses wait in a side buffer until it is built anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearcast.columns.clauses import ClauseStore
+from nearcast.columns.messages import MessageBatch
+from nearcast.engine.groups import Matches
+from nearcast.engine.kernel_calls import Stamps, collect
+from nearcast.engine.parameters import Parameters, check_choice
+from nearcast.kernels.layouts import ClauseArrays
+from nearcast.papers.boolean.buffered import BufferedIndex
+from nearcast.papers.boolean.region_trie.build import build_trie
+from nearcast.papers.boolean.region_trie.explain import explain_trie
+from nearcast.papers.boolean.region_trie.kernels.match import match_messages
+from nearcast.papers.boolean.region_trie.layout import (
+    BY_CHILDREN,
+    BY_COST,
+    BY_KEYWORDS,
+    FiledArrays,
+    RankedMessages,
+    TrieArrays,
+)
+from nearcast.papers.boolean.region_trie.order import FREQUENT_FIRST, KEYWORD_ORDERS, rank_messages
+
+_NO_SIDES = np.empty(0, np.float64)
+NO_CLAUSES = ClauseArrays(
+    np.zeros(1, np.int64), np.empty(0, np.int32), _NO_SIDES, _NO_SIDES, _NO_SIDES, _NO_SIDES, np.empty(0, np.uint8)
+)
+WAYS = {"tokens": BY_KEYWORDS, "trie": BY_CHILDREN, "cost": BY_COST}
+
+
+@dataclass(frozen=True, slots=True)
+class RegionTrieParameters(Parameters):
+    """`probe`: look every child up in the message ("tokens"), every keyword among the children ("trie"), or the cheaper.
+
+    `keyword_order`: the order of keywords along a path. The alphabetical one of the paper is not there: an index sees
+    ids only.
+    """
+
+    probe: str = "cost"
+    keyword_order: str = FREQUENT_FIRST
+
+    def __post_init__(self) -> None:
+        check_choice("probe", self.probe, tuple(WAYS))
+        check_choice("keyword_order", self.keyword_order, KEYWORD_ORDERS)
+
+
+class RegionTrie(BufferedIndex):
+    """Clauses share a path per common beginning of their keywords; a node is entered if its box meets the message."""
+
+    name = "region_trie"
+    aliases = ("mbrtrie",)
+    paper = "Yu, Li, Feng 2015, A Cost-based Method for Location-Aware Publish/Subscribe Services (MBRTrie)"
+    summary = "trie over the keywords, with a box around everything below each node; only boxes are verified"
+    parameters_class = RegionTrieParameters
+    parameters: RegionTrieParameters
+
+    def __init__(self, parameters: Parameters) -> None:
+        super().__init__(parameters)
+        self._stamps = Stamps()
+        self._filed, self._trie, _ = build_trie(NO_CLAUSES, np.empty(0, np.int32), 0, self.parameters.keyword_order)
+
+    def build_whole(self, clauses: ClauseStore, slots: NDArray[np.int32], history: MessageBatch | None) -> None:
+        order = self.parameters.keyword_order
+        self._filed, self._trie, _ = build_trie(clauses.layout(), slots, clauses.n_keywords, order)
+
+    def match_built(self, clauses: ClauseStore, messages: MessageBatch) -> Matches:
+        layout, filed, trie = clauses.layout(), self._filed, self._trie
+        ranked = rank_messages(filed, messages.arrays)
+        stamp, before = self._stamps.take(int(filed.n_ranks[0]) + 1, len(ranked.rank))
+        scratch = (stamp, walk_stack(trie, ranked))
+        way, mark = WAYS[self.parameters.probe], before + 1
+        return collect(
+            len(messages),
+            lambda first, n_out, output: match_messages(
+                trie, filed, layout.is_alive, ranked, messages.arrays, mark, way, scratch, first, n_out, output
+            ),
+        )
+
+    def explain_built(self, clauses: ClauseStore, messages: MessageBatch, slot: int) -> list[str]:
+        return explain_trie(self._filed, self._trie, messages, slot)
+
+    def stats(self) -> dict[str, int | float]:
+        levels, widest = self._trie.level_start, int(self._trie.widest[0])
+        return {**super().stats(), "nodes": int(levels[-1]), "depth": len(levels) - 1, "widest_node": widest}
+
+    def built_arrays(self) -> dict[str, NDArray[Any]]:
+        return {**prefixed("filed", self._filed), **prefixed("trie", self._trie)}
+
+    def restore_built(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        self._filed = FiledArrays(*(arrays[f"filed_{name}"] for name in FiledArrays._fields))
+        self._trie = TrieArrays(*(arrays[f"trie_{name}"] for name in TrieArrays._fields))
+
+
+def walk_stack(trie: TrieArrays, ranked: RankedMessages) -> NDArray[np.int32]:
+    """Room for a walk of any message of the batch: depth first, at most one node's children are pending per level."""
+    most_words = int(np.diff(ranked.start).max(initial=1))
+    return np.empty(2 * (len(trie.level_start) * min(int(trie.widest[0]), most_words) + 1), np.int32)
+
+
+def prefixed(name: str, layout: Any) -> dict[str, NDArray[Any]]:
+    """The arrays of a layout as they are saved."""
+    return {f"{name}_{field}": array for field, array in layout._asdict().items()}

@@ -1,0 +1,116 @@
+"""`trie_quadtree`: owns the trie and its quadtrees; new clauses wait in a side buffer until they are built anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearcast.columns.clauses import ClauseStore
+from nearcast.columns.messages import MessageBatch
+from nearcast.engine.groups import Matches
+from nearcast.engine.kernel_calls import Stamps, collect
+from nearcast.engine.parameters import Parameters, check_choice, check_range
+from nearcast.papers.boolean.buffered import BufferedIndex
+from nearcast.papers.boolean.pivot_quadtree.frame import cells_of
+from nearcast.papers.boolean.pivot_quadtree.grow_levels import Growth
+from nearcast.papers.boolean.pivot_quadtree.index import LEAVES, MX_CIF
+from nearcast.papers.boolean.pivot_quadtree.layout import MessageCells
+from nearcast.papers.boolean.region_trie.build import build_trie
+from nearcast.papers.boolean.region_trie.index import NO_CLAUSES, prefixed, walk_stack
+from nearcast.papers.boolean.region_trie.layout import FiledArrays, TrieArrays
+from nearcast.papers.boolean.region_trie.order import FREQUENT_FIRST, KEYWORD_ORDERS, rank_messages
+from nearcast.papers.boolean.trie_quadtree.explain import explain_way
+from nearcast.papers.boolean.trie_quadtree.kernels.build import build_forest
+from nearcast.papers.boolean.trie_quadtree.kernels.match import match_messages
+from nearcast.papers.boolean.trie_quadtree.layout import ForestArrays
+
+
+@dataclass(frozen=True, slots=True)
+class TrieQuadtreeParameters(Parameters):
+    """`keyword_order`: the order of keywords along a path. `leaf_size`: longest list of a quadtree; `max_depth`: cells are
+    halved at most so often. `storage`: copies in every leaf ("leaves") or once in the smallest cell around it ("mx_cif").
+    """
+
+    keyword_order: str = FREQUENT_FIRST
+    storage: str = LEAVES
+    leaf_size: int = 40
+    max_depth: int = 16
+
+    def __post_init__(self) -> None:
+        check_choice("keyword_order", self.keyword_order, KEYWORD_ORDERS)
+        check_choice("storage", self.storage, (LEAVES, MX_CIF))
+        check_range("leaf_size", self.leaf_size, 1, 1 << 20)
+        check_range("max_depth", self.max_depth, 0, 24)
+
+    @property
+    def growth(self) -> Growth:
+        return Growth(self.leaf_size, 1 << self.max_depth, self.storage == MX_CIF)
+
+
+class TrieQuadtree(BufferedIndex):
+    """Keywords first, by a trie; where more than a few clauses have the same keywords, space, by a quadtree."""
+
+    name = "trie_quadtree"
+    aliases = ("trie-qd",)
+    paper = "Wang, Zhang, Zhang, Lin, Huang 2017, AP-Tree (Trie-Qd)"
+    summary = "trie over the keywords, and a quadtree over the clauses that end in each of its nodes; only boxes are verified"
+    parameters_class = TrieQuadtreeParameters
+    parameters: TrieQuadtreeParameters
+
+    def __init__(self, parameters: Parameters) -> None:
+        super().__init__(parameters)
+        self._stamps = Stamps()
+        self._file(*build_trie(NO_CLAUSES, np.empty(0, np.int32), 0, self.parameters.keyword_order)[:2])
+
+    def _file(self, filed: FiledArrays, trie: TrieArrays) -> None:
+        self._filed = filed
+        # Its boxes are what the trie of `region_trie` has and this one has not.
+        self._trie = trie._replace(box=np.empty(0, np.float64))
+        self._forest = build_forest(filed, trie, self.parameters.growth)
+
+    def build_whole(self, clauses: ClauseStore, slots: NDArray[np.int32], history: MessageBatch | None) -> None:
+        self._file(*build_trie(clauses.layout(), slots, clauses.n_keywords, self.parameters.keyword_order)[:2])
+
+    def match_built(self, clauses: ClauseStore, messages: MessageBatch) -> Matches:
+        is_alive, filed, trie, forest = clauses.layout().is_alive, self._filed, self._trie, self._forest
+        ranked, cells = rank_messages(filed, messages.arrays), self._cells(messages)
+        stamp, before = self._stamps.take(int(filed.n_ranks[0]) + 1, len(ranked.rank))
+        # Depth first: at most one node's children are pending per level.
+        tree_stack = np.empty(len(forest.level_start) * int(forest.widest[0]) + 1, np.int32)
+        scratch = (stamp, walk_stack(trie, ranked), tree_stack)
+        return collect(
+            len(messages),
+            lambda first, n_out, output: match_messages(
+                trie, forest, filed, is_alive, ranked, cells, messages.arrays, before + 1, scratch, first, n_out, output
+            ),
+        )
+
+    def _cells(self, messages: MessageBatch) -> MessageCells:
+        arrays = messages.arrays
+        return cells_of(self._forest.frame, int(self._forest.n_columns[0]), (arrays.x0, arrays.y0, arrays.x1, arrays.y1))
+
+    def explain_built(self, clauses: ClauseStore, messages: MessageBatch, slot: int) -> list[str]:
+        ranked = rank_messages(self._filed, messages.arrays)
+        return explain_way(self._filed, self._trie, self._forest, ranked, self._cells(messages), slot)
+
+    def stats(self) -> dict[str, int | float]:
+        n_clauses = len(self._filed.clause)
+        own = {
+            "nodes": int(self._trie.level_start[-1]) + len(self._forest.cell_x),
+            "depth": len(self._trie.level_start) - 1,
+            "quadtree_depth": len(self._forest.level_start) - 1,
+            "copies": max(1.0, len(self._forest.item) / max(1, n_clauses)),
+        }
+        return {**super().stats(), **own}
+
+    def built_arrays(self) -> dict[str, NDArray[Any]]:
+        return {**prefixed("filed", self._filed), **prefixed("trie", self._trie), **prefixed("forest", self._forest)}
+
+    def restore_built(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        self._filed = FiledArrays(*(arrays[f"filed_{name}"] for name in FiledArrays._fields))
+        self._trie = TrieArrays(*(arrays[f"trie_{name}"] for name in TrieArrays._fields))
+        self._forest = ForestArrays(*(arrays[f"forest_{name}"] for name in ForestArrays._fields))

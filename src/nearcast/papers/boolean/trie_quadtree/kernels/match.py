@@ -1,0 +1,77 @@
+"""Walk the trie along the keywords of a message, and in each node the quadtree towards its place."""
+
+from __future__ import annotations
+
+from nearcast.kernels.compile import kernel
+from nearcast.kernels.layouts import CANDIDATES, NODES
+from nearcast.papers.boolean.pivot_quadtree.kernels.match import beginning_wanted
+from nearcast.papers.boolean.region_trie.kernels.match import box_meets, push_children, stamp_ranks
+from nearcast.papers.boolean.region_trie.layout import BY_COST
+from nearcast.papers.boolean.trie_quadtree.layout import NO_TREE
+
+
+@kernel
+def match_messages(trie, forest, filed, is_alive, ranked, cells, messages, mark, scratch, first_message, n_out, output):
+    """Append every matching pair; see `kernel_calls.collect` for `first_message`, `n_out` and the result.
+
+    A clause ends in one trie node, reached by one way; of its copies in the quadtree there, the one counts where the common
+    part of clause and message begins.
+    """
+    stamp, stack, tree_stack = scratch
+    word, child_start, no_boxes = trie.word, trie.child_start, trie.box
+    root, cell_x, cell_y, cell_size = forest.root, forest.cell_x, forest.cell_y, forest.cell_size
+    tree_child_start, item_start, item, begins = forest.child_start, forest.item_start, forest.item, forest.begins
+    clause_at, box = filed.clause, filed.box
+    column0, row0, column1, row1 = cells.x0, cells.y0, cells.x1, cells.y1
+    rank, rank_start = ranked.rank, ranked.start
+    mx0, my0, mx1, my1 = messages.x0, messages.y0, messages.x1, messages.y1
+    out_message, out_clause, counters = output.message, output.clause, output.counters
+    for message in range(first_message, mx0.size):
+        begin = n_out
+        x0, y0, x1, y1 = mx0[message], my0[message], mx1[message], my1[message]
+        left, bottom, right, top = column0[message], row0[message], column1[message], row1[message]
+        start, last = rank_start[message], rank_start[message + 1] - 1
+        stamp_ranks(stamp, mark, rank, start, last)
+        n_visited, n_candidates = 0, 0
+        stack[0] = 0
+        stack[1] = start
+        n_pending = 1
+        while n_pending > 0:
+            n_pending -= 1
+            trie_node, at = stack[2 * n_pending], stack[2 * n_pending + 1]
+            n_visited += 1
+            n_tree_pending = 0
+            if root[trie_node] != NO_TREE:
+                tree_stack[0] = root[trie_node]
+                n_tree_pending = 1
+            while n_tree_pending > 0:
+                n_tree_pending -= 1
+                node = tree_stack[n_tree_pending]
+                n_visited += 1
+                wanted = beginning_wanted(left, bottom, cell_x[node], cell_y[node])
+                for i in range(item_start[node], item_start[node + 1]):
+                    if (begins[i] & wanted) != wanted:
+                        continue
+                    position = item[i]
+                    clause = clause_at[position]
+                    if not is_alive[clause]:
+                        continue
+                    n_candidates += 1
+                    if box_meets(box, position, x0, y0, x1, y1):
+                        if n_out == out_clause.size:
+                            return message, begin
+                        out_message[n_out] = message
+                        out_clause[n_out] = clause
+                        n_out += 1
+                for child in range(tree_child_start[node], tree_child_start[node + 1]):
+                    x, y, size = cell_x[child], cell_y[child], cell_size[child]
+                    if x <= right and left < x + size and y <= top and bottom < y + size:
+                        tree_stack[n_tree_pending] = child
+                        n_tree_pending += 1
+            n_pending = push_children(
+                word, child_start, False, no_boxes, trie_node, rank, at, last, stamp, mark, BY_COST, x0, y0, x1, y1, stack,
+                n_pending,
+            )  # fmt: skip
+        counters[NODES] += n_visited
+        counters[CANDIDATES] += n_candidates
+    return mx0.size, n_out

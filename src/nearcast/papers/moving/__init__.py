@@ -1,0 +1,1 @@
+"""The papers' indexes of moving subscriptions."""

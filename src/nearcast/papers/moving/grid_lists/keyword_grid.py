@@ -1,0 +1,160 @@
+"""One side of a grid index, clauses or messages: owns the lists, and gives them room."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearcast.kernels.chunks import N_CLASSES, NO_CHUNK
+from nearcast.moving.index import Boxes
+from nearcast.moving.live_messages import LiveMessages
+from nearcast.papers.moving.grid_lists.kernels import lists
+from nearcast.papers.moving.grid_lists.layout import (
+    CATCH_ALL,
+    FREE,
+    HEAD_FIELDS,
+    N_BUILT,
+    N_ENTRIES,
+    N_FILED,
+    N_ITEMS,
+    N_LISTS,
+    WANTED_FIELDS,
+    WANTED_ITEMS,
+    WANTED_LISTS,
+    WANTED_SLOTS,
+    GridArrays,
+)
+
+_FEWEST_SLOTS = 64
+# Built again when so many more are filed: which owners are grids is decided then. Small worlds need not.
+_GROWTH = 2
+_LEAST = 1024
+
+
+class Shape(NamedTuple):
+    """How a side is laid out: columns (and rows), the most cells of one thing, whether lists are found by cell first, and from
+    how many things on an owner is a grid."""
+
+    side: int
+    most_cells: int
+    is_space_first: bool
+    smallest_grid: int
+
+
+class Postings(NamedTuple):
+    """Things to file: under which owner, what, where."""
+
+    owner: NDArray[np.int32]
+    value: NDArray[np.int32]
+    boxes: Boxes
+
+
+class GridSide:
+    """Lists by owner and cell."""
+
+    def __init__(self, shape: Shape) -> None:
+        self._shape = shape
+        self.lists = _empty(shape, np.zeros(6), np.zeros(0, np.uint8))
+
+    @property
+    def is_outgrown(self) -> bool:
+        """Whether it is time to build anew."""
+        head = self.lists.head
+        return int(head[N_FILED]) > max(_LEAST, _GROWTH * int(head[N_BUILT]))
+
+    def build(self, postings: Postings, frame: NDArray[np.float64]) -> None:
+        """Forget everything and file these."""
+        count = np.bincount(postings.owner, minlength=1)
+        self.lists = _empty(self._shape, frame, (count >= self._shape.smallest_grid).astype(np.uint8))
+        # Most have few cells, and lists are short.
+        n = len(postings.owner)
+        self.lists = _with_room(self.lists, np.array([n // 2, n, 2 * n], np.int64))
+        self.file(postings)
+        self.lists.head[N_BUILT] = len(postings.owner)
+
+    def file(self, postings: Postings) -> None:
+        first, wanted = 0, np.zeros(WANTED_FIELDS, np.int64)
+        while True:
+            first = lists.file_postings(self.lists, postings.owner, postings.value, *postings.boxes, first, wanted)
+            if first == len(postings.owner):
+                return
+            self.grow(wanted)
+
+    def grow(self, wanted: NDArray[np.int64]) -> None:
+        """Give the lists the room that a kernel asked for."""
+        self.lists = _with_room(self.lists, wanted)
+
+    def unfile(self, postings: Postings) -> None:
+        lists.unfile_postings(self.lists, postings.owner, postings.value, *postings.boxes)
+
+    def stats(self, what: str) -> dict[str, int | float]:
+        head = self.lists.head
+        return {f"{what}_lists": int(head[N_LISTS]), f"{what}_entries": int(head[N_ENTRIES])}
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        n_lists, n_items = int(self.lists.head[N_LISTS]), int(self.lists.head[N_ITEMS])
+        used = {name: getattr(self.lists, name)[:n_lists] for name in ("start", "size", "room")}
+        return {**self.lists._asdict(), **used, "item": self.lists.item[:n_items]}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        self.lists = GridArrays(**{name: arrays[name] for name in GridArrays._fields})
+
+    @property
+    def n_bytes(self) -> int:
+        return sum(array.nbytes for array in self.lists)
+
+
+def postings_of_messages(messages: LiveMessages, slots: NDArray[np.int32]) -> Postings:
+    """Each message under all its keywords, and under the owner of all."""
+    live = messages.layout()
+    batch = messages.batch(slots, 0).arrays
+    lengths = np.diff(batch.keyword_start)
+    owner = np.concatenate([np.full(len(slots), CATCH_ALL, np.int32), 1 + batch.keyword]).astype(np.int32)
+    value = np.concatenate([slots, np.repeat(slots, lengths)])
+    return Postings(owner, value, Boxes(live.x0[value], live.y0[value], live.x1[value], live.y1[value]))
+
+
+def _empty(shape: Shape, frame: NDArray[np.float64], is_grid: NDArray[np.uint8]) -> GridArrays:
+    none = np.zeros(0, np.int32)
+    return GridArrays(
+        slot=_free_slots(_FEWEST_SLOTS),
+        start=np.zeros(0, np.int64),
+        size=none,
+        room=none,
+        item=none,
+        free=np.full(N_CLASSES, NO_CHUNK, np.int32),
+        is_grid=is_grid,
+        frame=frame,
+        shape=np.array([shape.side, shape.most_cells, int(shape.is_space_first)], np.int64),
+        head=np.zeros(HEAD_FIELDS, np.int64),
+    )
+
+
+def _free_slots(n_slots: int) -> NDArray[np.int64]:
+    slot = np.full(2 * n_slots, FREE, np.int64)
+    slot[1::2] = 0
+    return slot
+
+
+def _with_room(grid: GridArrays, wanted: NDArray[np.int64]) -> GridArrays:
+    n_lists, n_items = int(grid.head[N_LISTS]), int(grid.head[N_ITEMS])
+    if wanted[WANTED_SLOTS] > len(grid.slot) // 2:
+        n_slots = len(grid.slot) // 2
+        while n_slots < wanted[WANTED_SLOTS]:
+            n_slots *= 2
+        slot = _free_slots(n_slots)
+        lists.fill_slots(slot, grid.slot)
+        grid = grid._replace(slot=slot)
+    columns = {name: _longer(getattr(grid, name), n_lists, int(wanted[WANTED_LISTS])) for name in ("start", "size", "room")}
+    return grid._replace(**columns, item=_longer(grid.item, n_items, int(wanted[WANTED_ITEMS])))
+
+
+def _longer(array: NDArray[Any], n_used: int, wanted: int) -> NDArray[Any]:
+    if wanted <= len(array):
+        return array
+    grown = np.empty(wanted + wanted // 2 + 16, array.dtype)
+    grown[:n_used] = array[:n_used]
+    return grown

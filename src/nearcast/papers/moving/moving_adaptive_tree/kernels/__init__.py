@@ -1,0 +1,1 @@
+"""The loops of the moving adaptive tree, one module for each step."""

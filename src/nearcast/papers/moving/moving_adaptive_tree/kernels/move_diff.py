@@ -1,0 +1,181 @@
+"""What moves of clauses change: one scan of each list on the old and the new way, before anything is filed elsewhere.
+
+A message that matches a clause stands at exactly one node of the clause's way. So a node on both ways tells what leaves and
+what enters, a node on the old way only what leaves, and one on the new way only what enters; each change is told once. Paper:
+Algorithm 6, whose single pass over the nodes of both ways tells a message twice when a box comes to cover a region.
+"""
+
+from __future__ import annotations
+
+from nearcast.kernels.boxes import meets
+from nearcast.kernels.compile import inline_kernel, kernel, lent
+from nearcast.kernels.layouts import CANDIDATES, NODES
+from nearcast.kernels.simd import prefetch
+from nearcast.moving.kernels.live_messages import has_words
+from nearcast.papers.boolean.adaptive_tree.layout import FIRST, NODE_FIELDS
+from nearcast.papers.moving.moving_adaptive_tree.kernels.find_messages import sift
+from nearcast.papers.moving.moving_adaptive_tree.kernels.message_lists import bits_of, rounded
+from nearcast.papers.moving.moving_adaptive_tree.kernels.move_entries import change_leaves, keeps_shape, rewrite_entries
+from nearcast.papers.moving.moving_adaptive_tree.kernels.path import follow, rank_clause
+from nearcast.papers.moving.moving_adaptive_tree.layout import BEGIN, COUNT, LIST_FIELDS
+
+N_PAIRS, N_WITH_THIS = 2, 3  # of `counters`: pairs of the moves that are done, and with those of the one in hand
+TRAVEL_COUNTERS = 4
+
+_LEAVES, _ENTERS, _BOTH = 1, 2, 3
+# So many moves ahead memory is asked for: the record of a clause, its keywords and the record of its leaf, their places in the
+# order and what is in the leaf.
+_RECORD_AHEAD, _WORDS_AHEAD, _LEAF_AHEAD = 24, 16, 8
+# The processor foresees the rest of a list.
+_MESSAGES_AHEAD, _PER_LINE = 64, 8
+
+
+@inline_kernel
+def change_of(message, old, new, words, live):
+    """-1 if a living message leaves, 1 if it enters, 0 if nothing changes for it."""
+    mx0, my0, mx1, my1, is_alive, keyword_first, n_keywords, member = live
+    keyword, start, stop = words
+    x0, y0, x1, y1 = mx0[message], my0[message], mx1[message], my1[message]
+    was_in = meets(old[0], old[1], old[2], old[3], x0, y0, x1, y1)
+    is_in = meets(new[0], new[1], new[2], new[3], x0, y0, x1, y1)
+    if was_in == is_in or is_alive[message] == 0:
+        return 0
+    if not has_words(keyword, start, stop, member, keyword_first[message], n_keywords[message]):
+        return 0
+    return 1 if is_in else -1
+
+
+@inline_kernel
+def tell_list(listed, first, last, near, bits, allowed, clause, old, new, words, live, out_clause, out_message, n_out):
+    """Append the changes that the messages of a list bring; what enters is written as the complement. There is room."""
+    n_sifted = sift(listed, first, last, near, bits, out_message[n_out:])
+    for at in range(n_out, n_out + n_sifted):
+        message = out_message[at]
+        change = change_of(message, old, new, words, live)
+        if (change < 0 and allowed & _LEAVES) or (change > 0 and allowed & _ENTERS):
+            out_clause[n_out] = clause
+            out_message[n_out] = message if change < 0 else ~message
+            n_out += 1
+    return n_out
+
+
+@inline_kernel
+def ask_ahead(slots, i, sides, keyword_start, keyword, rank_of, home, node, entry_clause, list_of, place):
+    """Ask for the memory of the clauses that are moved next."""
+    if i + _RECORD_AHEAD < slots.size:
+        ahead = slots[i + _RECORD_AHEAD]
+        prefetch(home, ahead)
+        prefetch(keyword_start, ahead)
+        for side in range(4):
+            prefetch(sides[side], ahead)
+    if i + _WORDS_AHEAD < slots.size:
+        ahead = slots[i + _WORDS_AHEAD]
+        prefetch(keyword, keyword_start[ahead])
+        prefetch(node, NODE_FIELDS * home[ahead])
+        prefetch(list_of, LIST_FIELDS * home[ahead])
+    if i + _LEAF_AHEAD < slots.size:
+        ahead = slots[i + _LEAF_AHEAD]
+        for at in range(keyword_start[ahead], keyword_start[ahead + 1]):
+            prefetch(rank_of, keyword[at])
+        if NODE_FIELDS * home[ahead] < node.size:
+            entry = node[NODE_FIELDS * home[ahead] + FIRST]
+            prefetch(entry_clause, entry)
+            prefetch(entry_clause, entry + 2 * _PER_LINE)
+            entry = list_of[LIST_FIELDS * home[ahead] + BEGIN]
+            last = entry + min(_MESSAGES_AHEAD, list_of[LIST_FIELDS * home[ahead] + COUNT])
+            for line in range(entry, last, _PER_LINE):
+                prefetch(place, 2 * line)
+
+
+@kernel
+def travel(tree, lists, clauses, messages, slots, to, follower, wide, output, first, options):
+    """Move clauses from position `first` on while the tree keeps its shape; returns where not, and how long that one's way was.
+
+    Where it stops, the changes of that move are told but not counted in, and `queue` has the old way. A negative number of
+    nodes: there was no room to tell them.
+    """
+    tree, lists, clauses, messages, slots = lent(tree), lent(lists), lent(clauses), lent(messages), lent(slots)
+    to, follower, wide, output = lent(to), lent(follower), lent(wide), lent(output)
+    node, rank_of, entries = tree.node, tree.rank, (tree.clause, tree.signature, tree.box)
+    structure = (node, tree.block, tree.bound, tree.region)
+    cx0, cy0, cx1, cy1 = clauses.x0, clauses.y0, clauses.x1, clauses.y1
+    sides = (cx0, cy0, cx1, cy1)
+    keyword_start, keyword = clauses.keyword_start, clauses.keyword
+    mx0, my0, mx1, my1, member = messages.x0, messages.y0, messages.x1, messages.y1, messages.keyword
+    live = (mx0, my0, mx1, my1, messages.is_alive, messages.keyword_first, messages.n_keywords, member)
+    listed, list_of = (lists.slot, lists.signature, lists.place), lists.own
+    tx0, ty0, tx1, ty1 = to
+    rank, queue, offset, proven, region = follower.rank, follower.queue, follower.offset, follower.proven, follower.region
+    new_queue, seen, is_refining, home = follower.new_queue, follower.seen, options.is_refining, lists.home
+    out_clause, out_message, counters = output.clause, output.message, output.counters
+    n_out, n_visited, n_candidates = counters[N_PAIRS], 0, 0
+    for i in range(first, slots.size):
+        ask_ahead(slots, i, sides, keyword_start, keyword, rank_of, home, node, entries[0], list_of, listed[2])
+        clause = slots[i]
+        words = (keyword, keyword_start[clause], keyword_start[clause + 1])
+        n_ranks = rank_clause(rank_of, keyword, words[1], words[2], rank)
+        bits = bits_of(rank, n_ranks)
+        old = (cx0[clause], cy0[clause], cx1[clause], cy1[clause])
+        new = (tx0[i], ty0[i], tx1[i], ty1[i])
+        n_old, _, is_same = follow(structure, old, new, rank, n_ranks, is_refining, queue, offset, proven, region)
+        n_new, is_missing = n_old, False
+        if not is_same:
+            n_new, is_missing, _ = follow(structure, new, new, rank, n_ranks, is_refining, new_queue, offset, proven, region)
+            for number in range(n_old):
+                seen[queue[number]] = i + 1
+        low = (min(old[0], new[0]), min(old[1], new[1]))
+        high = (max(old[2], new[2]), max(old[3], new[3]))
+        near = (rounded(low[0]), rounded(low[1]), rounded(high[0]), rounded(high[1]))
+        is_full = False
+        # First the nodes of the new way, those on both ways among them; then the rest of the old one.
+        for turn in range(1 if is_same else 2):
+            for number in range(n_new if turn == 0 else n_old):
+                own = queue[number] if is_same or turn == 1 else new_queue[number]
+                allowed = _BOTH
+                if not is_same and turn == 0:
+                    if seen[own] == i + 1:
+                        seen[own] = -(i + 1)
+                    else:
+                        allowed = _ENTERS
+                elif turn == 1:
+                    if seen[own] != i + 1:
+                        continue
+                    allowed = _LEAVES
+                begin = list_of[LIST_FIELDS * own + BEGIN]
+                end = begin + list_of[LIST_FIELDS * own + COUNT]
+                n_visited += 1
+                n_candidates += end - begin
+                is_full = is_full or n_out + end - begin > out_message.size
+                if not is_full:
+                    n_out = tell_list(
+                        listed, begin, end, near, bits, allowed, clause, old, new, words, live, out_clause, out_message, n_out
+                    )
+        is_full = is_full or n_out + wide.size > out_message.size
+        if is_full:
+            counters[NODES] += n_visited
+            counters[CANDIDATES] += n_candidates
+            return i, -1
+        n_candidates += wide.size
+        for entry in range(wide.size):
+            change = change_of(wide[entry], old, new, words, live)
+            if change != 0:
+                out_clause[n_out] = clause
+                out_message[n_out] = wide[entry] if change < 0 else ~wide[entry]
+                n_out += 1
+        home[clause] = queue[n_old - 1] if is_same else new_queue[n_new - 1]
+        if is_same:
+            rewrite_entries(node, entries, queue, n_old, clause, new)
+        elif is_missing or not keeps_shape(tree, new_queue, n_new, seen, i + 1, options):
+            counters[NODES] += n_visited
+            counters[CANDIDATES] += n_candidates
+            counters[N_WITH_THIS] = n_out
+            return i, n_old
+        else:
+            words_of = (rank, n_ranks, proven)
+            ways = (queue, n_old, new_queue, n_new)
+            change_leaves(tree, entries, ways, seen, i + 1, clause, new, words_of, options.leaf_size)
+        cx0[clause], cy0[clause], cx1[clause], cy1[clause] = new
+        counters[N_PAIRS] = n_out
+    counters[NODES] += n_visited
+    counters[CANDIDATES] += n_candidates
+    return slots.size, 0

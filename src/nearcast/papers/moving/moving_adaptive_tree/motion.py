@@ -1,0 +1,71 @@
+"""What the tree remembers of how clauses move, and of how many messages come meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearcast.kernels.layouts import ClauseArrays
+from nearcast.moving.index import Boxes
+from nearcast.papers.boolean.adaptive_tree.allocate import larger
+from nearcast.papers.boolean.adaptive_tree.layout import MotionArrays
+from nearcast.papers.moving.moving_adaptive_tree.parameters import MovingAdaptiveTreeParameters
+
+_LARGEST = 3.0e38
+# Moves after which arrivals are counted against them rather than taken from the parameters.
+_LEAST_COUNTED = 1000
+
+
+class Motion:
+    """Velocity of each clause from its last move; counts of moves and of messages."""
+
+    def __init__(self, parameters: MovingAdaptiveTreeParameters) -> None:
+        self._parameters = parameters
+        self.is_used = parameters.costs == "moving"
+        self._velocity: NDArray[np.float32] = np.empty(0, np.float32)
+        # Moves, messages, clauses whose velocity is known, whether the tree was built since most are.
+        self._count = np.zeros(4, np.int64)
+
+    def forget(self) -> None:
+        """The clauses are others now."""
+        self._velocity = np.empty(0, np.float32)
+        self._count[2:] = 0
+
+    def note_messages(self, n: int) -> None:
+        self._count[1] += n
+
+    def note_moves(self, clauses: ClauseArrays, slots: NDArray[np.int32], to: Boxes) -> None:
+        """Remember where clauses are about to go."""
+        n = len(clauses.x0)
+        self._velocity = larger(self._velocity, 5 * n // 2, 2 * n, fill=np.nan)
+        self._count[0] += len(slots)
+        self._count[2] += int(np.isnan(self._velocity[2 * slots]).sum())
+        for axis, sides in enumerate(((clauses.x0, to.x0, clauses.x1, to.x1), (clauses.y0, to.y0, clauses.y1, to.y1))):
+            old_low, new_low, old_high, new_high = sides
+            step = (new_low * 0.5 - old_low[slots] * 0.5) + (new_high * 0.5 - old_high[slots] * 0.5)
+            self._velocity[2 * slots + axis] = np.clip(step, -_LARGEST, _LARGEST)
+
+    def is_news(self, n_filed: int) -> bool:
+        """Whether most velocities are known, and were not when the tree was built; tells so once."""
+        is_news = self.is_used and self._count[3] == 0 and 2 * int(self._count[2]) > n_filed
+        self._count[3] |= is_news
+        return bool(is_news)
+
+    def arrays(self, n_clauses: int) -> MotionArrays:
+        """As the costs are reckoned with it, when the tree is built for so many clauses."""
+        own = self._parameters
+        n_moves, n_messages = int(self._count[0]), int(self._count[1])
+        arrivals = own.arrivals * n_clauses
+        if n_moves >= _LEAST_COUNTED:
+            arrivals = own.mobility * n_clauses * n_messages / n_moves
+        facts = [arrivals, own.mobility, own.update_weight, own.rebuild_weight, float(own.most_steps), own.speed]
+        return MotionArrays(self._velocity, np.array(facts, np.float64))
+
+    def saved(self) -> dict[str, NDArray[Any]]:
+        return {"velocity": self._velocity, "count": self._count}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        self._velocity, self._count = arrays["velocity"], arrays["count"]

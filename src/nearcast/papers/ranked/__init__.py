@@ -1,0 +1,1 @@
+"""The papers' ranked engine and its indexes."""

@@ -1,0 +1,175 @@
+"""Lists by cell and keyword; each subscription is in the lists of all cells that cover the plane for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearcast.columns.id_tables import NumberTable
+from nearcast.engine.parameters import Parameters
+from nearcast.errors import IndexParameterError
+from nearcast.kernels.chunks import N_CLASSES, NO_CHUNK
+from nearcast.papers.ranked.covering_quadtree.kernels.cover import write_keys, write_nearness
+from nearcast.papers.ranked.covering_quadtree.kernels.match import run_ticks
+from nearcast.papers.ranked.covering_quadtree.kernels.postings import post_many, withdraw_many
+from nearcast.papers.ranked.covering_quadtree.layout import FILED, FRAMED, POSTINGS, QUARTERS, Cover, PostingArrays
+from nearcast.papers.ranked.skyband.tick_index import Scene, TickIndex
+from nearcast.ranked.index import Ground
+from nearcast.ranked.kernels.run_layout import PLACE, Rules
+from nearcast.ranked.subscriptions import Subscribers
+
+_LOOKED = ("cells_seen", "lists_seen", "postings_seen", "met", "scored")
+_BY_LIST = {"first": np.int64, "size": np.int32, "room": np.int32}
+_TABLE = "table."
+_COVER = "cover"
+# Keys are written for so many subscriptions at a time.
+_PART = 20_000
+# The frame is chosen anew when there are so many times, and so many, more subscriptions than it was chosen for.
+_TIMES, _MORE = 4, 64
+
+
+@dataclass(frozen=True, slots=True)
+class CoverParameters(Parameters):
+    """`levels`: how often the cell around a subscription is cut; it is covered by three times as many cells and one."""
+
+    levels: int = 4
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.levels <= 12:
+            raise IndexParameterError(f"levels={self.levels!r} is not possible; expected 1 to 12")
+
+
+class CoveringQuadtree(TickIndex):
+    """What a cell can add by its place is computed beforehand; the lists of a cell are merged by subscription."""
+
+    name = "covering_quadtree"
+    aliases = ("ciq",)
+    paper = "Chen et al. (CIQ), as compared in Wang et al., Skype (VLDB 2016)"
+    summary = "lists by covering cell and keyword, merged by subscription"
+    parameters_class = CoverParameters
+
+    def __init__(self, parameters: CoverParameters) -> None:
+        super().__init__(parameters)
+        self._levels = parameters.levels
+        self._looked = np.zeros(len(_LOOKED), np.int64)
+        self._merged, self._value = np.empty((3, 0), np.int64), np.empty(0)
+        self._clear(Ground(False, 1.0))
+
+    def _clear(self, ground: Ground, box: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)) -> None:
+        self._ground = ground
+        self._cover = Cover(*ground, *((-180.0, -90.0, 180.0, 90.0) if ground.is_lonlat else box), self._levels)
+        self._table = NumberTable()
+        empty: dict[str, NDArray[Any]] = {name: np.empty(0, dtype) for name, dtype in _BY_LIST.items()}
+        empty |= {"subscriber": np.empty(0, np.int32), "share": np.empty(0, np.float32), "near": np.empty(0, np.float32)}
+        self._lists = PostingArrays(**empty, free=np.full(N_CLASSES, NO_CHUNK, np.int64), used=np.zeros(3, np.int64))
+
+    @property
+    def _per_word(self) -> int:
+        return 3 * self._levels + 1
+
+    # --- subscriptions -----------------------------------------------------------------------------------------------
+
+    def build(self, subscribers: Subscribers, threshold: NDArray[np.float64], ground: Ground) -> None:
+        rows, numbers = subscribers.layout(), subscribers.alive()
+        x, y = rows.x[numbers], rows.y[numbers]
+        self._clear(ground, (float(x.min()), float(y.min()), float(x.max()), float(y.max())) if len(numbers) else (0.0,) * 4)
+        self._lists.used[FRAMED] = len(numbers)
+        self._file(subscribers, numbers)
+
+    def insert(self, subscribers: Subscribers, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
+        filed, framed = int(self._lists.used[FILED]), int(self._lists.used[FRAMED])
+        if filed + len(numbers) > _TIMES * framed + _MORE:
+            self.build(subscribers, threshold, self._ground)
+        else:
+            self._file(subscribers, numbers)
+
+    def _file(self, subscribers: Subscribers, numbers: NDArray[np.int32]) -> None:
+        rows = subscribers.layout()
+        self._lists = self._lists._replace(near=_grown(self._lists.near, subscribers.n * self._levels * QUARTERS))
+        for begin in range(0, len(numbers), _PART):
+            part = numbers[begin : begin + _PART]
+            write_nearness(self._cover, rows, part, self._lists.near)
+            owners = self._table.add(self._keys(subscribers, part))
+            grown = {name: _grown(getattr(self._lists, name), self._table.n) for name in _BY_LIST}
+            self._lists = self._lists._replace(**grown)
+            done = 0
+            while True:
+                done = int(post_many(self._lists, rows, part, self._per_word, owners, done))
+                if done == len(part):
+                    break
+                n_room = int(self._lists.used[POSTINGS]) * 5 // 4 + self._room_for(owners)
+                room = {name: _grown(getattr(self._lists, name), n_room) for name in ("subscriber", "share")}
+                self._lists = self._lists._replace(**room)
+
+    def _room_for(self, owners: NDArray[np.int32]) -> int:
+        """Enough to move every one of these lists."""
+        return int((self._lists.size[np.unique(owners)].astype(np.int64) * 5 // 4 + 4).sum())
+
+    def _keys(self, subscribers: Subscribers, numbers: NDArray[np.int32]) -> NDArray[np.int64]:
+        rows = subscribers.layout()
+        keys = np.empty(self._per_word * int(rows.n_words[numbers].sum()), np.int64)
+        write_keys(self._cover, rows, numbers, keys)
+        return keys
+
+    def delete(self, subscribers: Subscribers, numbers: NDArray[np.int32]) -> None:
+        owners = self._table.find(self._keys(subscribers, numbers))
+        withdraw_many(self._lists, subscribers.layout(), numbers, self._per_word, owners)
+
+    def lowered(self, subscribers: Subscribers, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
+        """Thresholds are read where they are."""
+
+    def raised(self, subscribers: Subscribers, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
+        """Thresholds are read where they are."""
+
+    # --- messages ----------------------------------------------------------------------------------------------------
+
+    def run_ticks(self, scene: Scene, last: int, rules: Rules) -> int:
+        n_words = int(np.diff(scene.window.keyword_start[int(scene.run.at[PLACE]) : last + 1]).max(initial=0))
+        if n_words > len(self._value):
+            self._merged, self._value = np.empty((3, 2 * n_words), np.int64), np.empty(2 * n_words)
+        scratch = (self._merged, self._value, self._looked)
+        return int(run_ticks((self._lists, self._table.layout(), self._cover), scratch, *scene, last, rules))
+
+    # --- insight and disk --------------------------------------------------------------------------------------------
+
+    def explain(self, subscribers: Subscribers, number: int) -> list[str]:
+        rows = subscribers.layout()
+        n_words = int(rows.n_words[number])
+        sizes = self._lists.size[self._table.find(self._keys(subscribers, np.array([number], np.int32)))]
+        near = self._lists.near[number * self._levels * QUARTERS : (number + 1) * self._levels * QUARTERS]
+        return [
+            f"{self._per_word} cells cover the plane; {n_words} keywords: {len(sizes)} lists of {sizes.mean():.1f}",
+            f"a message adds at most {near.max():.6g} by its place in the nearest cell, {near.min():.6g} in the farthest",
+        ]
+
+    def stats(self) -> dict[str, int | float]:
+        postings = int(self._lists.size.sum())
+        sizes = {"lists": self._table.n, "postings": postings, "filed": int(self._lists.used[FILED])}
+        return {**super().stats(), **sizes, **dict(zip(_LOOKED, self._looked.tolist(), strict=True))}
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        n = int(self._lists.used[POSTINGS])
+        used = {name: getattr(self._lists, name)[:n] for name in ("subscriber", "share")}
+        table = {_TABLE + name: array for name, array in self._table.arrays().items()}
+        return {**self._lists._asdict(), **used, **table, _COVER: np.array(self._cover[2:6])}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]], ground: Ground) -> None:
+        box = arrays[_COVER]
+        self._clear(ground, (float(box[0]), float(box[1]), float(box[2]), float(box[3])))
+        self._lists = PostingArrays(**{name: np.ascontiguousarray(arrays[name]) for name in PostingArrays._fields})
+        self._table = NumberTable.from_arrays(
+            {name.removeprefix(_TABLE): array for name, array in arrays.items() if name.startswith(_TABLE)}
+        )
+
+
+def _grown(array: NDArray[Any], n: int) -> NDArray[Any]:
+    """The array with room for `n`, if it has less, and some to spare."""
+    if n <= len(array):
+        return array
+    grown = np.zeros(n + n // 8, array.dtype)
+    grown[: len(array)] = array
+    return grown

@@ -1,0 +1,206 @@
+"""Lists by keyword whose groups are passed over as a whole where none of their members can be reached."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearcast.engine.parameters import Parameters
+from nearcast.errors import IndexParameterError
+from nearcast.kernels.chunks import N_CLASSES, NO_CHUNK
+from nearcast.papers.ranked.group_pruned.kernels.insert import file_many, find_entry, rekey_many, unfile_many
+from nearcast.papers.ranked.group_pruned.kernels.match import run_ticks
+from nearcast.papers.ranked.group_pruned.layout import (
+    ENTRIES,
+    FILED,
+    GROUPS,
+    LAST_RANK,
+    MOST,
+    N_FIELDS,
+    N_SIDES,
+    UNFILED,
+    Filing,
+    ListArrays,
+)
+from nearcast.papers.ranked.skyband.tick_index import Scene, TickIndex
+from nearcast.ranked.index import Ground
+from nearcast.ranked.kernels.run_layout import PLACE, Rules
+from nearcast.ranked.subscriptions import Subscribers
+
+_BY_KEYWORD: dict[str, tuple[type[np.generic], int]] = {
+    "rank": (np.int32, UNFILED),
+    "weight": (np.float64, 0),
+    "first_group": (np.int64, 0),
+    "n_groups": (np.int32, 0),
+    "group_room": (np.int32, 0),
+}
+_BY_GROUP = {"first_entry": np.int64, "n_entries": np.int32, "entry_room": np.int32, "follows": np.int64}
+# So many subscriptions wait to be scored, while what is known of them is on its way from memory.
+_PENDING = 256
+_LOOKED = ("lists_seen", "groups_seen", "groups_placed", "groups_entered", "entries_seen", "scored")
+
+
+@dataclass(frozen=True, slots=True)
+class GroupParameters(Parameters):
+    """`group_size`: most members of a group; `weight_groups`: the finest division by spatial weight is one part in so many."""
+
+    group_size: int = 8
+    weight_groups: int = 10
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.group_size <= 10_000:
+            raise IndexParameterError(f"group_size={self.group_size!r} is not possible; expected 2 to 10000")
+        if not 1 <= self.weight_groups <= 10_000:
+            raise IndexParameterError(f"weight_groups={self.weight_groups!r} is not possible; expected 1 to 10000")
+
+
+class GroupPruned(TickIndex):
+    """Each subscription is filed under all its keywords; groups are alike in place, spatial weight and share of the keyword."""
+
+    name = "group_pruned"
+    aliases = ("igpt",)
+    paper = "Wang et al., Skype (VLDB 2016)"
+    summary = "lists by keyword, in groups by place and weight, sorted by threshold and left early"
+    parameters_class = GroupParameters
+    is_grouped = True
+    """Whether groups are tested as a whole, and left early."""
+
+    # Thresholds that rose by less are not filed anew: pruning with a lower one is right.
+    laziness = 0.005
+
+    def __init__(self, parameters: GroupParameters) -> None:
+        super().__init__(parameters)
+        self._clear(Ground(False, 1.0))
+        self._looked = np.zeros(len(_LOOKED), np.int64)
+
+    def _clear(self, ground: Ground) -> None:
+        assert isinstance(self.parameters, GroupParameters)
+        self._ground = ground
+        self._filing = Filing(*ground, self.parameters.group_size, 1.0 / self.parameters.weight_groups)
+        empty: dict[str, NDArray[Any]] = {name: np.empty(0, dtype) for name, (dtype, _) in _BY_KEYWORD.items()}
+        empty |= {name: np.empty(0, dtype) for name, dtype in _BY_GROUP.items()}
+        empty |= {"side": np.empty((N_SIDES, 0)), "subscriber": np.empty(0, np.int32), "entry": np.empty(0, np.float32)}
+        empty |= {"after": np.empty(0, np.int64)}
+        empty |= {name: np.full(N_CLASSES, NO_CHUNK, np.int64) for name in ("free_groups", "free_entries")}
+        self._lists = ListArrays(**empty, used=np.zeros(5, np.int64), key=np.empty(0))
+        self._stamp = np.zeros(1, np.int64)
+        self._message, self._bits = np.empty((4, 0)), np.empty(0, np.int64)
+        self._over, self._opened, self._pending = np.empty(0), np.empty(0, np.int64), np.empty(_PENDING, np.int32)
+
+    # --- subscriptions -----------------------------------------------------------------------------------------------
+
+    def build(self, subscribers: Subscribers, threshold: NDArray[np.float64], ground: Ground) -> None:
+        self._clear(ground)
+        self.insert(subscribers, threshold, subscribers.alive())
+
+    def insert(self, subscribers: Subscribers, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
+        self._rank_keywords(subscribers, numbers)
+        n = subscribers.n
+        # Some to spare, so that not every single subscription that is new copies all of them.
+        self._lists = self._lists._replace(key=_grown(self._lists.key, n if n <= len(self._lists.key) else n + n // 8))
+        rows, done = subscribers.layout(), 0
+        while True:
+            done = int(file_many(self._lists, rows, threshold, numbers, done, self._filing))
+            if done == len(numbers):
+                return
+            self._give_room(rows.n_words[numbers[done]])
+
+    def delete(self, subscribers: Subscribers, numbers: NDArray[np.int32]) -> None:
+        unfile_many(self._lists, subscribers.layout(), numbers)
+
+    def lowered(self, subscribers: Subscribers, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
+        # One that has risen before, and was not filed anew, may still be above the key.
+        below = numbers[threshold[numbers] < self._lists.key[numbers]]
+        rekey_many(self._lists, subscribers.layout(), threshold, below)
+
+    def raised(self, subscribers: Subscribers, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
+        above = numbers[threshold[numbers] > self._lists.key[numbers] + self.laziness]
+        rekey_many(self._lists, subscribers.layout(), threshold, above)
+
+    def _rank_keywords(self, subscribers: Subscribers, numbers: NDArray[np.int32]) -> None:
+        """Give keywords that are new a place in the order, before all others; the rarest of them first."""
+        rows = subscribers.layout()
+        length = rows.n_words[numbers].astype(np.int64)
+        at = np.repeat(rows.first[numbers] - np.cumsum(length) + length, length) + np.arange(int(length.sum()))
+        words, count = np.unique(rows.keyword[at], return_counts=True)
+        n_known = len(self._lists.rank)
+        if len(words) and words[-1] >= n_known:
+            n_words = int(words[-1]) + 1 + n_known // 4
+            grown = {name: _grown(getattr(self._lists, name), n_words, fill) for name, (_, fill) in _BY_KEYWORD.items()}
+            self._lists = self._lists._replace(**grown)
+        is_new = self._lists.rank[words] == UNFILED
+        new, order = words[is_new], np.argsort(-count[is_new], kind="stable")
+        last = int(self._lists.used[LAST_RANK])
+        self._lists.rank[new[order]] = last - 1 - np.arange(len(new))
+        self._lists.weight[new] = rows.weight_of[new]
+        self._lists.used[LAST_RANK] = last - len(new)
+
+    def _give_room(self, n_words: int) -> None:
+        """More room for groups and entries, at least for a subscription with so many keywords."""
+        lists = self._lists
+        n_longest = int(lists.used[MOST])
+        n_groups = lists.n_entries.size * 5 // 4 + int(n_words) * (n_longest + n_longest // 4 + 8)
+        n_entries = lists.subscriber.size * 5 // 4 + int(n_words) * 4 * (self._filing.group_size + 8)
+        grown = {name: _grown(getattr(lists, name), n_groups) for name in _BY_GROUP}
+        grown |= {"side": _grown(lists.side, n_groups), "subscriber": _grown(lists.subscriber, n_entries)}
+        grown |= {"entry": _grown(lists.entry, n_entries * N_FIELDS), "after": _grown(lists.after, n_entries)}
+        self._lists = lists._replace(**grown)
+
+    # --- messages ----------------------------------------------------------------------------------------------------
+
+    def run_ticks(self, scene: Scene, last: int, rules: Rules) -> int:
+        n_subscribers = len(scene.subscribers.is_alive)
+        if n_subscribers >= len(self._stamp):
+            # The last one counts messages.
+            self._stamp = np.zeros(2 * n_subscribers + 1, np.int64)
+        n_words = int(np.diff(scene.window.keyword_start[int(scene.run.at[PLACE]) : last + 1]).max(initial=0))
+        if n_words > self._message.shape[1]:
+            self._message, self._bits = np.empty((4, 2 * n_words)), np.empty(2 * n_words, np.int64)
+        n_groups = int(self._lists.used[MOST])
+        if n_groups > len(self._over):
+            self._over, self._opened = np.empty(2 * n_groups), np.empty(2 * n_groups, np.int64)
+        scratch = (self._message, self._bits, self._over, self._opened, self._pending, self._stamp, self._looked)
+        return int(run_ticks(self._lists, self._ground, scratch, self.is_grouped, *scene, last, rules))
+
+    # --- insight and disk --------------------------------------------------------------------------------------------
+
+    def explain(self, subscribers: Subscribers, number: int) -> list[str]:
+        rows, lists = subscribers.layout(), self._lists
+        told = []
+        for word in rows.keyword[rows.first[number] : rows.first[number] + rows.n_words[number]].tolist():
+            group, place = find_entry(lists, rows, number, word)
+            of = f"group {group - lists.first_group[word] + 1} of {lists.n_groups[word]}"
+            at = place - lists.first_entry[group] + 1
+            told.append(f"keyword {word}: {of}, place {at} of {lists.n_entries[group]}, threshold {lists.key[number]:.6g}")
+        return told
+
+    def stats(self) -> dict[str, int | float]:
+        lists = self._lists
+        n_groups = int(lists.n_groups.sum())
+        sizes = {"lists": int(np.count_nonzero(lists.n_groups)), "groups": n_groups, "filed": int(lists.used[FILED])}
+        return {**super().stats(), **sizes, **dict(zip(_LOOKED, self._looked.tolist(), strict=True))}
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        lists = self._lists
+        n_groups, n_entries = int(lists.used[GROUPS]), int(lists.used[ENTRIES])
+        used = {name: getattr(lists, name)[:n_groups] for name in _BY_GROUP}
+        used |= {"side": lists.side[:, :n_groups], "subscriber": lists.subscriber[:n_entries]}
+        used |= {"entry": lists.entry[: n_entries * N_FIELDS], "after": lists.after[:n_entries]}
+        return {**lists._asdict(), **used}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]], ground: Ground) -> None:
+        self._clear(ground)
+        self._lists = ListArrays(**{name: np.ascontiguousarray(array) for name, array in arrays.items()})
+
+
+def _grown(array: NDArray[Any], n: int, fill: int = 0) -> NDArray[Any]:
+    """The array with room for `n` in its last dimension, if it has less."""
+    if n <= array.shape[-1]:
+        return array
+    grown = np.full((*array.shape[:-1], n), fill, array.dtype)
+    grown[..., : array.shape[-1]] = array
+    return grown

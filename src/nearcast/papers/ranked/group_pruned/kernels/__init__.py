@@ -1,0 +1,1 @@
+"""The loops of group pruning."""

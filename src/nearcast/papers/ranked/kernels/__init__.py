@@ -1,0 +1,1 @@
+"""Loops that several of the papers' ranked indexes share."""

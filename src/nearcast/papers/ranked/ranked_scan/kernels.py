@@ -1,0 +1,62 @@
+"""Score every living subscription."""
+
+from __future__ import annotations
+
+from nearcast.kernels.compile import kernel
+from nearcast.kernels.layouts import CANDIDATES
+from nearcast.papers.ranked.skyband.kernels.ticks import finish_tick
+from nearcast.ranked.kernels.relevance import proximity, relevance, similarity, steady_sum
+from nearcast.ranked.kernels.run_layout import ALL_ARRIVED, DONE, N_CANDIDATES, UNFINISHED
+from nearcast.ranked.kernels.window import next_arrival
+
+
+@kernel
+def run_ticks(ground, spread, subscribers, window, buffers, calendar, journal, run, changes, last, rules):
+    """See `TickIndex.run_ticks`; `spread` has a value for each keyword and is all zero between messages."""
+    while True:
+        place = next_arrival(window, run, last, rules.is_timed)
+        if place == ALL_ARRIVED:
+            return DONE
+        if place != UNFINISHED:
+            run.at[N_CANDIDATES] = find_candidates(ground, spread, subscribers, window, buffers, run, place)
+        stopped = finish_tick(subscribers, window, buffers, calendar, journal, run, changes, rules)
+        if stopped != DONE:
+            return stopped
+
+
+@kernel
+def find_candidates(ground, spread, subscribers, window, buffers, run, place):
+    """Write the subscriptions whose threshold the message reaches, with its scores; returns how many."""
+    is_lonlat, max_distance = ground
+    begin, end = window.keyword_start[place], window.keyword_start[place + 1]
+    x, y, message_length = window.x[place], window.y[place], window.length[place]
+    value, message_keyword = window.value, window.keyword
+    first, n_words, keyword, is_alive = subscribers.first, subscribers.n_words, subscribers.keyword, subscribers.is_alive
+    own_x, own_y, weight, length = subscribers.x, subscribers.y, subscribers.spatial_weight, subscribers.length
+    threshold, common = buffers.threshold, run.scores
+    for at in range(begin, end):
+        spread[message_keyword[at]] = value[at]
+    n_found = 0
+    n_tested = 0
+    for s in range(threshold.size):
+        if is_alive[s] == 0:
+            continue
+        n_common = 0
+        for at in range(first[s], first[s] + n_words[s]):
+            if spread[keyword[at]] > 0.0:
+                common[n_common] = spread[keyword[at]]
+                n_common += 1
+        n_tested += 1
+        if n_common == 0:
+            continue
+        similar = similarity(steady_sum(common, n_common), message_length, length[s])
+        near = proximity(is_lonlat, max_distance, own_x[s], own_y[s], x, y)
+        score = relevance(weight[s], near, similar)
+        if score >= threshold[s]:
+            run.candidate[n_found] = s
+            run.candidate_score[n_found] = score
+            n_found += 1
+    for at in range(begin, end):
+        spread[message_keyword[at]] = 0.0
+    run.counters[CANDIDATES] += n_tested
+    return n_found

@@ -1,0 +1,128 @@
+"""Search trees of boxes with words for the best messages of a subscription, from the most promising node down."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nearcast.kernels.compile import inline_kernel, kernel, lent
+from nearcast.papers.ranked.window_ir_tree.layout import (
+    BORDER_START,
+    MESSAGE_START,
+    N_LEAVES,
+    N_NODES,
+    NODE_START,
+    WORD_START,
+    TreeArrays,
+)
+from nearcast.ranked.kernels.best_heap import offer, put_in_order
+from nearcast.ranked.kernels.bound_queue import NOTHING, clear_queue, pop_bound, push_bound
+from nearcast.ranked.kernels.bounds import Frame, coordinates, nearest_possible
+from nearcast.ranked.kernels.layouts import BASE
+from nearcast.ranked.kernels.window_search import (
+    END,
+    FIRST,
+    N_ENTRIES,
+    N_PARTS,
+    N_SCORED,
+    NOT_HERE,
+    ROUNDING,
+    SearchArrays,
+    least_useful,
+    score_at,
+    search_tail,
+)
+
+_NO_WORD = -1.0
+
+
+@kernel
+def find_best(tree: TreeArrays, frame: Frame, search: SearchArrays, queue, asked, turns, n_wanted, start, n_found):
+    """Write the best messages of each subscription asked for, best first, from `start[i]` on; `queue` is scratch."""
+    tree, search, queue = lent(tree), lent(search), lent(queue)
+    for turn in range(turns.size):
+        i = turns[turn]
+        s, first, wanted = asked[i], start[i], n_wanted[i]
+        n = search_trees(tree, frame, search, queue, s, first, wanted)
+        n = search_tail(search, s, turn + 1, first, n, wanted)
+        n_found[i] = n
+        put_in_order(search.window.time, search.window.head[BASE], search.number, search.score, first, n)
+
+
+@inline_kernel
+def search_trees(tree, frame, search, queue, s, first, wanted):
+    """Open nodes until none can hold a message that is good enough; returns how many of the best there are."""
+    table, first_member, end_member, offset = tree.table, tree.first_member, tree.end_member, tree.offset
+    window, limits, n_pieces = search.window, search.limits, tree.table.shape[0]
+    base, is_alive, counters = window.head[BASE], window.is_alive, search.counters
+    own_place = coordinates(frame, search.subscribers.x[s], search.subscribers.y[s])
+    n, least = 0, least_useful(search, first, 0, wanted)
+    clear_queue(queue)
+    for piece in range(n_pieces):
+        # Nothing of the piece may be asked for.
+        if table[piece, END] > limits.first and table[piece, FIRST] < limits.end:
+            root = table[piece, N_NODES] - 1
+            reached = most_in(tree, frame, search.subscribers, s, own_place, piece, root)
+            if reached >= least:
+                push_bound(queue, reached, root * n_pieces + piece)
+    while True:
+        place = pop_bound(queue, least)
+        if place == NOTHING:
+            return n
+        node, piece = queue.part[place] // n_pieces, queue.part[place] % n_pieces
+        counters[N_PARTS] += 1
+        at = table[piece, NODE_START] + node
+        counters[N_ENTRIES] += end_member[at] - first_member[at]
+        for member in range(first_member[at], end_member[at]):
+            if node >= table[piece, N_LEAVES]:
+                reached = most_in(tree, frame, search.subscribers, s, own_place, piece, member)
+                if reached >= least:
+                    push_bound(queue, reached, np.int64(member) * n_pieces + piece)
+                continue
+            number = table[piece, FIRST] + offset[table[piece, MESSAGE_START] + member]
+            # What is over may have lost its place.
+            if not max(base, limits.first) <= number < limits.end or is_alive[number - base] == 0:
+                continue
+            counters[N_SCORED] += 1
+            score = score_at(search.ground, search.subscribers, window, s, number - base, search.common)
+            if score != NOT_HERE and score >= limits.least_score:
+                n = offer(window.time, base, search.number, search.score, first, n, wanted, number, score)
+                least = least_useful(search, first, n, wanted)
+
+
+@inline_kernel
+def most_in(tree, frame, subscribers, s, own_place, piece, node):
+    """The most that a message of a node can score; _NO_WORD if none has a word of the subscription."""
+    box, heft, keyword, weight_of = tree.box, tree.heft, subscribers.keyword, subscribers.weight_of
+    text = 0.0
+    has_word = False
+    for own in range(subscribers.first[s], subscribers.first[s] + subscribers.n_words[s]):
+        at = word_in(tree, piece, node, keyword[own])
+        if at >= 0:
+            has_word = True
+            weight = weight_of[keyword[own]]
+            text += weight * weight * heft[at]
+    if not has_word:
+        return _NO_WORD
+    x, y, z = own_place
+    corner = 6 * (tree.table[piece, NODE_START] + node)
+    dx = max(0.0, box[corner] - x, x - box[corner + 3])
+    dy = max(0.0, box[corner + 1] - y, y - box[corner + 4])
+    dz = max(0.0, box[corner + 2] - z, z - box[corner + 5])
+    near = nearest_possible(frame, dx * dx + dy * dy + dz * dz)
+    spatial = subscribers.spatial_weight[s]
+    return spatial * near + (1.0 - spatial) * min(1.0, text / subscribers.length[s]) + ROUNDING
+
+
+@inline_kernel
+def word_in(tree, piece, node, wanted):
+    """Where a node has a keyword, or -1."""
+    border, first_word, keyword = tree.table[piece, BORDER_START] + node, tree.table[piece, WORD_START], tree.keyword
+    low, end = np.int64(tree.word_start[border]), np.int64(tree.word_start[border + 1])
+    high = end
+    while low < high:
+        middle = (low + high) // 2
+        if keyword[first_word + middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return first_word + low if low < end and keyword[first_word + low] == wanted else -1

@@ -1,0 +1,119 @@
+"""Subscriptions that change while a stream runs: deltas on top of the shards, packed into them when there are many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from nearcast.errors import PipelineError
+from nearcast.pipeline.index.open_version import REMOVED, IndexPlace, open_plan_here, shard_file
+from nearcast.pipeline.index.shard_folder import REACH, WORDS, route_rows, words_table
+from nearcast.pipeline.index.step import SUMMARY, accepted_rows, route_subscriptions, stored_shard
+from nearcast.pipeline.index.version import (
+    IndexVersion,
+    ShardBase,
+    current_index,
+    delta_folder,
+    new_number,
+    publish_index,
+    routing_folder,
+    rows_folder,
+)
+from nearcast.pipeline.index.version_leases import collect_versions
+from nearcast.pipeline.prepare.cleaning import quarantine_rows
+from nearcast.pipeline.settings import PipelineSettings
+from nearcast.pipeline.versions import version_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_ROWS = "rows.parquet"
+QUARANTINE = "quarantined_changes"
+_MANY = 4
+
+
+def publish_changes(changes: pa.Table, settings: PipelineSettings, taken: str | None = None) -> IndexVersion:
+    """Publish changed subscriptions as a delta of the version in force.
+
+    `changes` is a table of subscriptions with a column `change`: 1 files a row (a known id is replaced), -1 removes the id.
+    A row that cannot be used is an error, unless they come from a topic that was `taken` up to a position: then it is put aside
+    with the reason, and the id is filed no more.
+    """
+    if "change" not in changes.column_names:
+        raise PipelineError(
+            f"the changes have the columns {changes.column_names}; expected 'change' (1 or -1) beside the others"
+        )
+    store = settings.store
+    before = current_index(store)
+    plan = open_plan_here(store, settings.shared_dir, before.plan)
+    is_filed = pc.greater(changes["change"], 0)
+    rows = changes.filter(is_filed).drop_columns(["change"])
+    routed = route_rows(rows, plan, plan.word_order())
+    number = new_number(store)
+    if routed.rejected:
+        if taken is None:
+            row, reason = routed.rejected[0]
+            raise PipelineError(f"{len(routed.rejected)} changes cannot be used; the first, row {row} of those filed: {reason}")
+        store.write_table(f"{QUARANTINE}/{version_name(number)}.parquet", quarantine_rows(rows, routed.rejected))
+    folder = delta_folder(number)
+    store.write_table(f"{folder}/{REMOVED}", pa.table({"id": changes["id"].combine_chunks().unique()}))
+    store.write_table(f"{folder}/{_ROWS}", routed.rows)
+    store.write_table(f"{folder}/{WORDS}", routed.words)
+    lists = routed.rows[REACH].combine_chunks()
+    parent, shard = np.asarray(pc.list_parent_indices(lists)), np.asarray(lists.flatten())
+    for wanted in range(before.n_shards):
+        store.write_table(f"{folder}/{shard_file(wanted)}", routed.rows.take(pa.array(parent[shard == wanted])))
+    version = before.with_delta(number, routed.has_wordless, taken)
+    publish_index(store, version, before.number)
+    collect_versions(store, settings.keep_versions)
+    return version
+
+
+def pack_deltas(session: SparkSession, settings: PipelineSettings) -> IndexVersion:
+    """Write the shards of the version in force anew with their deltas in them: opening them then takes no work."""
+    store = settings.store
+    before = current_index(store)
+    if not before.deltas:
+        return before
+    number = new_number(store)
+    place = IndexPlace(store, settings.shared_dir, before)
+
+    def pack_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for wanted in batch.column(0).to_pylist():
+                shard = place.shard(wanted)
+                yield stored_shard(store, number, shard, None, False)
+
+    numbered = session.range(0, before.n_shards, 1, before.n_shards)
+    built = numbered.mapInArrow(pack_batches, SUMMARY).collect()
+    shards = list(before.shards)
+    for row in built:
+        shards[row["shard"]] = ShardBase(row["folder"], row["n_subscriptions"], row["n_bytes"])
+    folders = [routing_folder(before.base), *[delta_folder(delta) for delta in before.deltas]]
+    words = [store.read_table(f"{folder}/{WORDS}") for folder in folders]
+    store.write_table(f"{routing_folder(number)}/{WORDS}", words_table(place.plan, words))
+    version = replace(before, number=number, base=number, shards=tuple(shards), deltas=())
+    if len(before.changes) >= _MANY * settings.max_deltas:
+        # The table of all subscriptions is needed for a new plan only; but it must not consist of ever more pieces.
+        rows = route_subscriptions(current_rows(session, settings, before), settings, before.plan)
+        rows.write.mode("overwrite").parquet(store.address(rows_folder(number)))
+        version = replace(version, rows=number, changes=())
+    publish_index(store, version, before.number)
+    collect_versions(store, settings.keep_versions)
+    return version
+
+
+def current_rows(session: SparkSession, settings: PipelineSettings, version: IndexVersion) -> DataFrame:
+    """The subscriptions of a version as rows: those it was built from, with every later change."""
+    store = settings.store
+    rows = accepted_rows(session, store, rows_folder(version.rows)).drop(REACH)
+    for number in version.changes:
+        removed = session.read.parquet(store.address(delta_folder(number), REMOVED))
+        filed = session.read.parquet(store.address(delta_folder(number), _ROWS)).drop(REACH)
+        rows = rows.join(removed, "id", "left_anti").unionByName(filed, allowMissingColumns=True)
+    return rows

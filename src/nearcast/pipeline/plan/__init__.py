@@ -1,0 +1,1 @@
+"""Step 2: share out the work among shards."""

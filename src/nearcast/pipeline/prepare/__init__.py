@@ -1,0 +1,1 @@
+"""Step 1: clean messages, split texts, count words."""

@@ -1,0 +1,77 @@
+"""Why a message is in the list of a subscription or not: how near, how similar, at which rank."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearcast.model.delivery import Explanation
+from nearcast.model.message import Message
+from nearcast.model.regions import Box
+from nearcast.model.relevance import distance, relevance, spatial_proximity, text_similarity
+from nearcast.model.spaces import Space
+from nearcast.ranked.ranking import Ranking
+from nearcast.ranked.window import ArrivingMessages
+
+
+class WordsOf(NamedTuple):
+    """What keyword ids are called, and what they weigh."""
+
+    name: Callable[[int], str]
+    weight: NDArray[np.float64]
+
+
+def explain_place(
+    ranking: Ranking, number: int, space: Space, words: WordsOf, arriving: ArrivingMessages, message: Message
+) -> Explanation:
+    """Whether and why a message is in the list of a subscription."""
+    score, reasons = explain_score(ranking, space, words, number, arriving, message.box)
+    _, held, scores = ranking.lists(np.array([number], np.int32))
+    ids = ranking.window.ids_of(held).to_pylist()
+    place = ids.index(message.id) if message.id in ids else None
+    if score is not None:
+        k, is_in_window = int(ranking.subscribers.layout().k[number]), ranking.window.numbers_of(arriving.ids)[0] >= 0
+        reasons += explain_rank(score, scores.tolist(), place, k, bool(is_in_window))
+    return Explanation(place is not None, tuple(reasons), tuple(ranking.index.explain(ranking.subscribers, number)))
+
+
+def explain_score(
+    ranking: Ranking, space: Space, words: WordsOf, number: int, message: ArrivingMessages, where: Box
+) -> tuple[float | None, list[str]]:
+    """The score of one message for one subscription, or None without a word in common, and the parts of it in words."""
+    layout = ranking.subscribers.layout()
+    own = layout.keyword[layout.first[number] : layout.first[number] + layout.n_words[number]].tolist()
+    counts = dict(zip(message.keyword.tolist(), message.n_times.tolist(), strict=True))
+    common = [word for word in own if word in counts]
+    if not common:
+        return None, [f"no word in common: it has {_shown(words, list(counts))}, wanted is one of {_shown(words, own)}"]
+    away = distance(space, float(layout.x[number]), float(layout.y[number]), where.x0, where.y0)
+    near = spatial_proximity(away, ranking.ground.max_distance)
+    similar = text_similarity(counts, own, lambda word: float(words.weight[word]))
+    spatial_weight = float(layout.spatial_weight[number])
+    score = relevance(spatial_weight, near, similar)
+    unit = " m" if space.is_lonlat else ""
+    return score, [
+        f"words in common: {_shown(words, common)}; similarity {similar:.6g}, weighted {1 - spatial_weight:g}",
+        f"{away:.6g}{unit} away; proximity {near:.6g}, weighted {spatial_weight:g}",
+        f"relevance {score:.6g}",
+    ]
+
+
+def explain_rank(score: float, listed: Sequence[float], place: int | None, k: int, is_in_window: bool) -> list[str]:
+    """Where the score stands in a list of scores, best first; `place` is that of the message itself, if it is there."""
+    if place is not None:
+        return [f"rank {place + 1} of {len(listed)}"]
+    is_full = len(listed) == k
+    last = f"the last of its {k} messages has {listed[-1]:.6g}" if is_full else f"it has {len(listed)} of {k} messages"
+    if is_in_window:
+        return [f"not in the list: {last}"]
+    would = "it would enter now" if len(listed) < k or score >= listed[-1] else "it would not enter now"
+    return [f"not a message of the window; {would}: {last}"]
+
+
+def _shown(words: WordsOf, keywords: Sequence[int]) -> str:
+    return ", ".join(repr(name) for name in sorted(map(words.name, keywords))) or "no words"

@@ -1,0 +1,1 @@
+"""Loops that the ranked engine and its indexes share."""

@@ -1,0 +1,134 @@
+"""Up to sixty-four messages of a list at once: which of them live and have a key, and which key is next; see `simd_keys_plain`.
+
+Numbers come in four parts of sixteen, keys in two of thirty-two: all that is found is put together before the lanes are.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from nearcast.kernels.simd import (
+    INTS,
+    IS_PLAIN,
+    LEVEL,
+    cgutils,
+    constant,
+    declare,
+    first_lanes,
+    loaded_lanes,
+    register_jitable,
+    types,
+)
+from nearcast.kernels.simd_plain import LANES
+from nearcast.ranked.kernels import simd_keys_plain as plain
+from nearcast.ranked.kernels.simd_keys_plain import GROUP, KEY_LANES, MOST_KEY
+
+_I16, _I32, _I64 = ir.IntType(16), ir.IntType(32), ir.IntType(64)
+_FLAGS = ir.VectorType(ir.IntType(1), LANES)
+_KEYS, _KEY_FLAGS = ir.VectorType(_I16, KEY_LANES), ir.VectorType(ir.IntType(1), KEY_LANES)
+_OF_KEYS = (types.int64, None, types.int64, types.int64, types.int64)
+_PARTS, _KEY_PARTS = range(0, GROUP, LANES), range(0, GROUP, KEY_LANES)
+
+
+def _number(value):
+    return ir.Constant(_I64, value)
+
+
+def _spread(builder, value, kind):
+    one = builder.insert_element(ir.Constant(kind, ir.Undefined), builder.trunc(value, kind.element), ir.Constant(_I32, 0))
+    everywhere = ir.Constant(ir.VectorType(_I32, kind.count), [0] * kind.count)
+    return builder.shuffle_vector(one, ir.Constant(kind, ir.Undefined), everywhere)
+
+
+def _keys(builder, keys, key_at, n, part):
+    """Thirty-two keys; of a part where there are none, the first ones again. Behind the keys of a list there is more of it."""
+    at = builder.add(key_at, builder.select(builder.icmp_signed(">", n, _number(part)), _number(part), _number(0)))
+    return builder.load(builder.bitcast(builder.gep(keys, [at]), _KEYS.as_pointer()), align=2)
+
+
+def _ahead(builder, lows, low_at, n, oldest, part):
+    """How far sixteen numbers are ahead, and which of them there are."""
+    is_there = first_lanes(builder, ir.Constant(_FLAGS, [1] * LANES), builder.sub(n, _number(part)))
+    found = loaded_lanes(builder, lows, builder.add(low_at, _number(part)), is_there)
+    return builder.sub(found, _spread(builder, oldest, INTS)), is_there
+
+
+def _joined(builder, flags, parts):
+    """The flags of all parts as bits."""
+    lanes = _number(0)
+    for part, own in zip(parts, flags, strict=True):
+        bits = builder.zext(builder.bitcast(own, ir.IntType(own.type.count)), _I64)
+        lanes = builder.or_(lanes, builder.shl(bits, _number(part)))
+    return lanes
+
+
+def _flags(builder, lanes, part, kind):
+    return builder.bitcast(builder.trunc(builder.lshr(lanes, _number(part)), ir.IntType(kind.count)), kind)
+
+
+def _reduced(builder, which, values):
+    """The least or largest number of all."""
+    kind = values[0].type
+    name = f"v{kind.count}i{kind.element.width}"
+    both = ir.FunctionType(kind, [kind, kind])
+    combine = cgutils.get_or_insert_function(builder.module, both, f"llvm.{which}.{name}")
+    first, *others = values
+    for other in others:
+        first = builder.call(combine, [first, other])
+    all_of = ir.FunctionType(kind.element, [kind])
+    return builder.call(cgutils.get_or_insert_function(builder.module, all_of, f"llvm.vector.reduce.{which}.{name}"), [first])
+
+
+@declare(types.int64, None, types.int64, types.int64, types.int64)
+def _fast_living(builder, lows, low_at, n, oldest):
+    flags = []
+    for part in _PARTS:
+        ahead, is_there = _ahead(builder, lows, low_at, n, oldest, part)
+        flags.append(builder.and_(is_there, builder.icmp_signed(">=", ahead, constant(0))))
+    return _joined(builder, flags, _PARTS)
+
+
+def _compared(how):
+    @declare(*_OF_KEYS)
+    def operation(builder, keys, key_at, n, border):
+        wanted = _spread(builder, border, _KEYS)
+        found = [builder.icmp_unsigned(how, _keys(builder, keys, key_at, n, part), wanted) for part in _KEY_PARTS]
+        return _joined(builder, found, _KEY_PARTS)
+
+    return operation
+
+
+def _chosen(which, neutral, nothing):
+    @declare(*_OF_KEYS)
+    def operation(builder, keys, key_at, n, lanes):
+        left_out = ir.Constant(_KEYS, [neutral] * KEY_LANES)
+        found = [
+            builder.select(_flags(builder, lanes, part, _KEY_FLAGS), _keys(builder, keys, key_at, n, part), left_out)
+            for part in _KEY_PARTS
+        ]
+        is_none = builder.icmp_signed("==", lanes, _number(0))
+        return builder.select(is_none, _number(nothing), builder.zext(_reduced(builder, which, found), _I64))
+
+    return operation
+
+
+@declare(types.int64, None, types.int64, types.int64, types.int64, types.int64)
+def _fast_least_ahead(builder, lows, low_at, n, oldest, lanes):
+    found = []
+    for part in _PARTS:
+        ahead, _ = _ahead(builder, lows, low_at, n, oldest, part)
+        found.append(builder.select(_flags(builder, lanes, part, _FLAGS), ahead, constant(plain.NOTHING_ABOVE)))
+    return builder.sext(_reduced(builder, "smin", found), _I64)
+
+
+_OPERATIONS = (plain.living, plain.high_lanes, plain.key_lanes, plain.smallest, plain.largest, plain.least_ahead)
+if IS_PLAIN:
+    living, high_lanes, key_lanes, smallest, largest, least_ahead = _OPERATIONS
+elif LEVEL == "plain":
+    register_jitable(plain.ahead_of)
+    living, high_lanes, key_lanes, smallest, largest, least_ahead = map(register_jitable, _OPERATIONS)
+else:
+    living, least_ahead = _fast_living, _fast_least_ahead
+    high_lanes, key_lanes = _compared(">="), _compared("==")
+    smallest = _chosen("umin", neutral=MOST_KEY, nothing=plain.NOTHING_ABOVE)
+    largest = _chosen("umax", neutral=0, nothing=plain.NOTHING_BELOW)

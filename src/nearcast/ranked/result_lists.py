@@ -1,0 +1,136 @@
+"""The lists above a floor of all subscriptions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearcast.columns.growing import GrowingArray
+from nearcast.ranked.buffer_kind import BufferKind
+from nearcast.ranked.kernels.exact_order import write_shown
+from nearcast.ranked.kernels.layouts import WindowArrays
+from nearcast.ranked.kernels.list_layout import (
+    FLOOR,
+    GUARD_NUMBER,
+    LAST,
+    NEVER,
+    NO_GUARD,
+    NO_LAST,
+    NOWHERE,
+    ROOMS,
+    ROW,
+    SIZE,
+    START,
+    TOLD,
+    WAITS_AT,
+    FloorArrays,
+    JudgeArrays,
+    k_of,
+    pack_rooms,
+    room_of,
+    size_of_list,
+)
+from nearcast.ranked.kernels.lists import empty_rows, fill_many
+from nearcast.ranked.kernels.rank_changes import find_scarce
+from nearcast.ranked.rooms import starts_of_rooms
+from nearcast.ranked.window_index import Best
+
+
+class FloorBuffers:
+    """Lists by subscription number, of the room their kind gives them for their k."""
+
+    def __init__(self, kind: BufferKind, given: Mapping[str, NDArray[Any]] | None = None) -> None:
+        self.kind = kind
+        self._row = GrowingArray(np.int64, None if given is None else given["row"])
+        self._pool = GrowingArray(np.int32, None if given is None else given["pool"])
+        # Where freed lists start, by their room.
+        self._freed: dict[int, list[int]] = {}
+        for room, start in [] if given is None else given["freed"].tolist():
+            self._freed.setdefault(room, []).append(start)
+        self.most_room = int(room_of(self._column(ROOMS)).max(initial=0))
+
+    def grow(self, n: int) -> None:
+        n_more = n - self._row.n // ROW
+        if n_more > 0:
+            rows = np.zeros((n_more, ROW), np.int64)
+            rows[:, GUARD_NUMBER], rows[:, WAITS_AT], rows[:, TOLD], rows[:, LAST] = NO_GUARD, NOWHERE, NEVER, NO_LAST
+            self._row.extend(rows.reshape(-1))
+
+    def _column(self, which: int) -> NDArray[np.int64]:
+        return self._row.used[which::ROW]
+
+    @property
+    def threshold(self) -> NDArray[np.float64]:
+        """The score below which a message is of no use, by subscription number."""
+        return self._row.used.view(np.float64)[FLOOR::ROW]
+
+    def sizes(self, numbers: NDArray[np.int32]) -> NDArray[np.int64]:
+        """How many messages are held."""
+        return np.minimum(self._column(SIZE)[numbers], room_of(self._column(ROOMS)[numbers]))
+
+    def waits_at(self, numbers: NDArray[np.int32]) -> NDArray[np.int64]:
+        """The message at whose end each of them is looked at next; NOWHERE, which is before all messages, if there is none."""
+        return self._column(WAITS_AT)[numbers]
+
+    def without_more(self, numbers: NDArray[np.int32], oldest: int) -> NDArray[np.int32]:
+        """Those of them that hold their best k messages and no more, although the window has more for them."""
+        is_scarce = np.empty(len(numbers), np.bool_)
+        find_scarce(self.layout(), numbers, oldest, is_scarce)
+        return numbers[is_scarce]
+
+    @property
+    def n_bytes(self) -> int:
+        return self._row.n_bytes + self._pool.n_bytes
+
+    def layout(self) -> FloorArrays:
+        pool = self._pool.used
+        return FloorArrays(self._row.used, self._row.used.view(np.float64), pool, pool.view(np.uint16))
+
+    def give_room(self, numbers: NDArray[np.int32], k: NDArray[np.int32]) -> None:
+        """Empty lists for new subscriptions."""
+        for distinct in np.unique(k).tolist():
+            chosen = numbers[k == distinct]
+            room = self.kind.room(distinct)
+            self.most_room = max(self.most_room, room)
+            start, n_new = starts_of_rooms(self._freed.get(room, []), size_of_list(room), len(chosen), self._pool.n)
+            self._pool.extend(0, size_of_list(room) * n_new)
+            empty_rows(self.layout(), chosen, start, np.full(len(chosen), pack_rooms(distinct, room, 0), np.int64))
+
+    def free(self, numbers: NDArray[np.int32]) -> None:
+        """Give up the lists of subscriptions that go."""
+        rooms = room_of(self._column(ROOMS)[numbers])
+        for start, room in zip(self._column(START)[numbers].tolist(), rooms.tolist(), strict=True):
+            self._freed.setdefault(room, []).append(start)
+        for which, value in ((SIZE, 0), (ROOMS, 0), (WAITS_AT, NOWHERE)):
+            self._column(which)[numbers] = value
+
+    def wanted(self, numbers: NDArray[np.int32]) -> NDArray[np.int32]:
+        """How many messages to look for."""
+        distinct, which = np.unique(k_of(self._column(ROOMS)[numbers]), return_inverse=True)
+        return np.array([self.kind.wanted(one) for one in distinct.tolist()], np.int32)[which]
+
+    def fill(self, numbers: NDArray[np.int32], best: Best, wanted: NDArray[np.int32]) -> None:
+        """Hold what was found."""
+        fill_many(self.layout(), numbers, best.start, best.n, best.n < wanted, best.number, best.score)
+
+    def shown(
+        self,
+        numbers: NDArray[np.int32],
+        from_rank: NDArray[np.int64] | int,
+        window: WindowArrays,
+        judge: JudgeArrays,
+        living: tuple[int, bool],
+    ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.float64]]:
+        """The best k of each of these subscriptions from a rank on: subscription, message, score."""
+        n_most = int(np.minimum(k_of(self._column(ROOMS)[numbers]), self._column(SIZE)[numbers]).sum())
+        start, number, score = np.zeros(len(numbers) + 1, np.int64), np.empty(n_most, np.int64), np.empty(n_most)
+        ranks = np.broadcast_to(np.asarray(from_rank, np.int64), len(numbers)).copy()
+        write_shown(self.layout(), window, judge, numbers, ranks, *living, start, number, score)
+        return np.repeat(numbers, np.diff(start)).astype(np.int32), number[: start[-1]], score[: start[-1]]
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        freed = [(room, start) for room, starts in self._freed.items() for start in starts]
+        return {"row": self._row.used, "pool": self._pool.used, "freed": np.array(freed, np.int64).reshape(-1, 2)}

@@ -1,0 +1,1 @@
+"""The loops of the window grid: building a segment and searching it."""

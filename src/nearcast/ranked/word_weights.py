@@ -1,0 +1,73 @@
+"""How much each word weighs: 1, or by its document frequency in a table that is given and may be renewed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearcast.columns.growing import GrowingArray
+from nearcast.engine.keyword_kind import KeywordKind
+from nearcast.errors import NearcastError
+from nearcast.model.normalise import Keyword, read_keywords
+from nearcast.model.quantities import whole_number
+from nearcast.model.relevance import idf_weight
+
+
+class WordWeights:
+    """Weights by keyword id; `frequencies` None: every word weighs 1."""
+
+    def __init__(self, frequencies: Mapping[Keyword, int] | None = None, n_documents: int | None = None) -> None:
+        self.frequencies: dict[Keyword, int] | None = None
+        self.n_documents = 0
+        if frequencies is not None:
+            self.n_documents = _count(n_documents, "n_documents")
+            words = read_keywords(frequencies, "the idf table")
+            counts = [_count(df, f"the document frequency of {word!r}") for word, df in frequencies.items()]
+            self.frequencies = dict(zip(words, counts, strict=True))
+            for word, count in self.frequencies.items():
+                if count > self.n_documents:
+                    raise NearcastError(
+                        f"{word!r} is in {count} documents of {self.n_documents}; expected n_documents to be at least that"
+                    )
+        elif n_documents:
+            raise NearcastError(f"n_documents={n_documents!r} was given without idf; give both, or none")
+        self._weights = GrowingArray(np.float64)
+        # Words of the table that no keyword was found for yet.
+        self._unfound: list[Keyword] = list(self.frequencies or ())
+
+    def of(self, keywords: KeywordKind) -> NDArray[np.float64]:
+        """The weight of every keyword there is."""
+        n_known = self._weights.n
+        if keywords.n > n_known:
+            self._weights.extend(self._unknown(), keywords.n - n_known)
+            if self.frequencies and self._unfound:
+                ids = keywords.find(self._unfound)
+                found = [self._unfound[at] for at in np.flatnonzero(ids >= 0).tolist()]
+                # Few distinct counts: the logarithm is Python's own, as in the definition.
+                counts = [self.frequencies[word] for word in found]
+                weight = {count: idf_weight(count, self.n_documents) for count in set(counts)}
+                self._weights.used[ids[ids >= 0]] = [weight[count] for count in counts]
+                self._unfound = [self._unfound[at] for at in np.flatnonzero(ids < 0).tolist()]
+        return self._weights.used
+
+    def _unknown(self) -> float:
+        return 1.0 if self.frequencies is None else idf_weight(0, self.n_documents)
+
+    def facts(self) -> dict[str, Any]:
+        listed = None if self.frequencies is None else [list(pair) for pair in self.frequencies.items()]
+        return {"frequencies": listed, "n_documents": self.n_documents}
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any]) -> WordWeights:
+        given = facts["frequencies"]
+        return cls() if given is None else cls(dict(given), facts["n_documents"])
+
+
+def _count(given: object, what: str) -> int:
+    count = whole_number(given)
+    if count is None or count < 0:
+        raise NearcastError(f"{what} was given as {given!r}; expected an int >= 0")
+    return count

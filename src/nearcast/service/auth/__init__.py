@@ -1,0 +1,1 @@
+"""Keys and who may do what."""

@@ -1,0 +1,1 @@
+"""The HTTP side: routes, error responses, the AsyncAPI document."""

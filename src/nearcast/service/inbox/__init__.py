@@ -1,0 +1,1 @@
+"""Inboxes: readers of the event log behind a cursor."""

@@ -1,0 +1,1 @@
+"""Comparisons of an engine with its oracle that say where they differ."""

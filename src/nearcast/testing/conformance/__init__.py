@@ -1,0 +1,1 @@
+"""Tests that every index must pass."""

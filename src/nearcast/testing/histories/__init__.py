@@ -1,0 +1,1 @@
+"""Hypothesis histories: random actions that shrink to the shortest failing list."""

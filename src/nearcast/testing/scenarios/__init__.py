@@ -1,0 +1,1 @@
+"""Random worlds and lists of actions, run with an engine and with its oracle."""

@@ -1,0 +1,248 @@
+"""What the quadtree indexes share: invariants of the lists through a life of changes, the model, the options."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from nearcast.boolean.indexes import BOOLEAN_INDEXES
+from nearcast.boolean.scan.index import Scan
+from nearcast.columns.clauses import ClauseBatch, ClauseStore
+from nearcast.columns.messages import MessageBatch
+from nearcast.engine.registry import create
+from nearcast.errors import IndexParameterError
+from nearcast.kernels.layouts import MessageArrays
+from nearcast.kernels.quadtree import cell_code, column_of, depth_of_code
+from nearcast.papers.boolean.quadtrees import cell_index
+from nearcast.papers.boolean.quadtrees.cell_index import CellIndex
+from nearcast.papers.boolean.quadtrees.kernels.cover import find_place, keyword_bit, list_key
+from nearcast.papers.boolean.quadtrees.layout import CODE_MASK, FREE, N_BUILT, N_FILED, N_LISTS, OWNER_SHIFT, ROOT_CODE
+
+INDEXES: list[tuple[str, dict[str, Any]]] = [
+    ("space_first_quadtree", {}),
+    ("space_first_quadtree", {"update_cost": 0.0001}),
+    ("keyword_first_quadtree", {}),
+    ("keyword_first_quadtree", {"smallest_tree": 2, "update_cost": 0.001}),
+]
+N_KEYWORDS = 12
+MOST_KEYWORDS = 32  # of any clause or message
+
+
+def quadtree(name: str, parameters: dict[str, Any]) -> CellIndex:
+    index = create(BOOLEAN_INDEXES, name, parameters)
+    assert isinstance(index, CellIndex)
+    return index
+
+
+def clause_batch(rng: np.random.Generator, n: int, first_owner: int, n_keywords: int = N_KEYWORDS) -> ClauseBatch:
+    """Boxes around two towns, points among them; keywords skewed, some clauses without."""
+    counts = rng.integers(0, 4, n)
+    words = [np.unique(np.minimum(rng.geometric(0.25, count) - 1, n_keywords - 1)) for count in counts]
+    start = np.concatenate([[0], np.cumsum([len(w) for w in words])]).astype(np.int64)
+    centre = np.where(rng.random((n, 1)) < 0.7, rng.normal(0.3, 0.03, (n, 2)), rng.random((n, 2)))
+    half = rng.random((n, 1)) * 0.05 * (rng.random((n, 1)) < 0.9)
+    low, high = centre - half, centre + half
+    required = np.concatenate([*words, np.empty(0)]).astype(np.int32)
+    owner = np.arange(first_owner, first_owner + n, dtype=np.int32)
+    x0, y0, x1, y1 = (np.ascontiguousarray(side) for side in (low[:, 0], low[:, 1], high[:, 0], high[:, 1]))
+    return ClauseBatch(owner, start, required, x0, y0, x1, y1)
+
+
+def message_batch(rng: np.random.Generator, n: int, largest: float = 0.0, n_keywords: int = N_KEYWORDS) -> MessageBatch:
+    """Points, or boxes with sides up to `largest`, some of them outside the region of the clauses."""
+    words = [np.unique(np.minimum(rng.geometric(0.2, 5) - 1, n_keywords - 1)) for _ in range(n)]
+    start = np.concatenate([[0], np.cumsum([len(w) for w in words])]).astype(np.int64)
+    low = np.where(rng.random((n, 1)) < 0.6, rng.normal(0.3, 0.03, (n, 2)), rng.random((n, 2)) * 1.4 - 0.2)
+    high = low + rng.random((n, 2)) * largest
+    sides = [np.ascontiguousarray(side) for side in (low[:, 0], low[:, 1], high[:, 0], high[:, 1])]
+    arrays = MessageArrays(start, np.concatenate(words).astype(np.int32), *sides)
+    return MessageBatch(arrays, np.arange(n), MOST_KEYWORDS)
+
+
+def assert_lists_hold(index: CellIndex, clauses: ClauseStore) -> None:
+    """Each living clause stands once in each of its lists, its cells are disjoint and cover its box; each list can be found."""
+    lists, layout = index._lists, clauses.layout()
+    frame, depth_limit = index._places.frame.tolist(), index.parameters.max_depth
+    n_lists = int(lists.head[N_LISTS])
+    standing: dict[int, list[int]] = {}
+    for number in range(n_lists):
+        key, start = int(lists.list_key[number]), int(lists.pool.start[number])
+        owner, code = key >> OWNER_SHIFT, key & CODE_MASK
+        if code == ROOT_CODE:
+            assert lists.door[2 * owner] == number
+        else:
+            place = find_place(lists.slot, list_key(owner, code))
+            assert lists.slot[place : place + 2].tolist() == [key, number]
+            assert lists.door[2 * owner + 1] >> depth_of_code(code) & 1
+        for entry in range(start, start + int(lists.pool.size[number])):
+            clause = int(lists.pool.item[entry])
+            standing.setdefault(clause, []).append(number)
+            words = layout.keyword[layout.keyword_start[clause] : layout.keyword_start[clause + 1]].tolist()
+            assert owner - 1 in words if owner else words == []
+            bits = 0
+            for word in words:
+                bits |= int(keyword_bit(word)) if word != owner - 1 else 0
+            assert lists.signature[entry] == bits
+            sides = [float(column[clause]) for column in layout[2:6]]
+            assert lists.box[4 * entry : 4 * entry + 4].tolist() == sides
+    assert set(standing) == set(np.flatnonzero(layout.is_alive).tolist())
+    assert lists.head[N_FILED] == len(standing)
+    for clause, numbers in standing.items():
+        first = int(lists.bound_start[clause])
+        assert sorted(numbers) == sorted(lists.bound[first : first + int(lists.n_bound[clause])].tolist())
+        codes = [int(lists.list_key[number]) & CODE_MASK for number in numbers]
+        for one in codes:
+            for other in codes:
+                assert one == other or one >> max(0, 2 * int(depth_of_code(one) - depth_of_code(other))) != other
+        for x, y in ((layout.x0, layout.y0), (layout.x1, layout.y1), (layout.x0, layout.y1), (layout.x1, layout.y0)):
+            column = column_of(float(x[clause]), *frame[:3], 1 << depth_limit)
+            row = column_of(float(y[clause]), *frame[3:], 1 << depth_limit)
+            smallest = int(cell_code(depth_limit, column, row))
+            assert sum(smallest >> (2 * (depth_limit - int(depth_of_code(code)))) == code for code in codes) == 1
+
+
+def assert_answers(index: CellIndex, clauses: ClauseStore, messages: MessageBatch) -> None:
+    found, expected = index.match(clauses, messages), Scan(Scan.parameters_class()).match(clauses, messages)
+    assert sorted(zip(found.message.tolist(), found.clause.tolist(), strict=True)) == sorted(
+        zip(expected.message.tolist(), expected.clause.tolist(), strict=True)
+    )
+    assert found.message.tolist() == sorted(found.message.tolist())
+    assert len(found.clause) <= found.candidates <= clauses.n_alive * len(messages)
+
+
+def remove(index: CellIndex, clauses: ClauseStore, owners: NDArray[np.int32]) -> None:
+    index.delete(clauses, clauses.remove(owners))
+
+
+@pytest.mark.parametrize(("name", "parameters"), INDEXES)
+@pytest.mark.parametrize("has_history", [False, True])
+def test_lists_stay_right_through_a_life_of_changes(name: str, parameters: dict[str, Any], has_history: bool) -> None:
+    rng = np.random.default_rng(1)
+    index, clauses = quadtree(name, parameters), ClauseStore()
+    clauses.add(clause_batch(rng, 70, 0))
+    index.build(clauses, message_batch(rng, 100, n_keywords=N_KEYWORDS + 3) if has_history else None)
+    assert_lists_hold(index, clauses)
+    for step in range(3):
+        first = 70 + 60 * step
+        # Later batches have keywords that were not there before.
+        index.insert(clauses, clauses.add(clause_batch(rng, 60, first, N_KEYWORDS + 2 * step)))
+        remove(index, clauses, rng.choice(first, 25, replace=False).astype(np.int32))
+        assert_lists_hold(index, clauses)
+        for largest in (0.0, 0.01, 1.5):
+            assert_answers(index, clauses, message_batch(rng, 12, largest, N_KEYWORDS + 6))
+    opened = quadtree(name, parameters)
+    opened.restore({key: array.copy() for key, array in index.arrays().items()})
+    opened.insert(clauses, clauses.add(clause_batch(rng, 30, 1000)))
+    assert_lists_hold(opened, clauses)
+    assert_answers(opened, clauses, message_batch(rng, 12, 0.1))
+
+
+@pytest.mark.parametrize(("name", "parameters"), INDEXES)
+def test_what_grew_clause_by_clause_is_built_anew_now_and_then(
+    name: str, parameters: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cell_index, "_LEAST_REBUILT", 100)
+    rng = np.random.default_rng(2)
+    index, clauses = quadtree(name, parameters), ClauseStore()
+    index.build(clauses)
+    for step in range(13):
+        index.insert(clauses, clauses.add(clause_batch(rng, 10, 10 * step)))
+    assert index._lists.head[N_BUILT] == 110
+    assert index._places.frame[1] > index._places.frame[0]
+    assert index.stats()["copies"] >= 1
+    assert_answers(index, clauses, message_batch(rng, 20))
+
+
+def test_a_history_says_where_messages_are_and_outlives_a_build_without() -> None:
+    rng = np.random.default_rng(3)
+    index, clauses = quadtree("keyword_first_quadtree", {"smallest_tree": 1}), ClauseStore()
+    clauses.add(clause_batch(rng, 300, 0))
+    index.build(clauses)
+    assert index._places.facts.tolist() == [10, 0, 0]
+    history = message_batch(rng, 100, 0.02)
+    index.build(clauses, history)
+    assert index._places.facts[:2].tolist() == [10, 100]
+    assert len(index._places.all_place) == 100
+    counted = np.diff(index._places.own_start)
+    assert counted[1:].tolist() == np.bincount(history.arrays.keyword, minlength=N_KEYWORDS).tolist()
+    assert counted[0] == 0
+    frame = index._places.frame.tolist()
+    index.build(clauses)
+    assert index._places.frame.tolist() == frame
+    none = np.empty(0)
+    no_messages = MessageArrays(np.zeros(1, np.int64), np.empty(0, np.int32), none, none, none, none)
+    index.build(clauses, MessageBatch(no_messages, np.arange(0), 0))
+    assert index._places.frame.tolist() == frame
+
+
+def test_regions_without_bounds_do_not_stretch_the_frame() -> None:
+    largest = float(np.finfo(np.float64).max)
+    clauses = ClauseStore()
+    sides = [np.array([0.0, -largest]), np.array([1.0, -largest]), np.array([2.0, largest]), np.array([3.0, largest])]
+    clauses.add(ClauseBatch(np.arange(2, dtype=np.int32), np.zeros(3, np.int64), np.empty(0, np.int32), *sides))
+    index = quadtree("space_first_quadtree", {})
+    index.build(clauses)
+    assert index._places.frame.tolist() == [0.0, 2.0, 1024.0, 1.0, 3.0, 1024.0]
+
+
+def test_guessing_and_area_differ_only_in_where_messages_are_expected() -> None:
+    rng = np.random.default_rng(4)
+    clauses = ClauseStore()
+    clauses.add(clause_batch(rng, 800, 0))
+    messages = message_batch(rng, 60)
+    work = []
+    for is_guessing in (True, False):
+        index = quadtree("keyword_first_quadtree", {"is_guessing": is_guessing, "update_cost": 0.005})
+        index.build(clauses)
+        assert len(index._places.all_place) == (800 if is_guessing else 0)
+        assert_answers(index, clauses, messages)
+        work.append(index.match(clauses, messages).candidates)
+    # Towns are crowded: by area their cells look unimportant and stay large.
+    assert work[0] < work[1]
+
+
+@pytest.mark.parametrize("name", ["space_first_quadtree", "keyword_first_quadtree"])
+@pytest.mark.parametrize("given", [{"max_depth": 0}, {"max_depth": 16}, {"update_cost": 0.0}, {"update_cost": 1.5}])
+def test_impossible_options_are_refused(name: str, given: dict[str, Any]) -> None:
+    with pytest.raises(IndexParameterError, match="expected"):
+        create(BOOLEAN_INDEXES, name, given)
+
+
+def test_the_table_of_lists_is_never_full() -> None:
+    rng = np.random.default_rng(6)
+    index, clauses = quadtree("space_first_quadtree", {"update_cost": 0.0001}), ClauseStore()
+    index.build(clauses)
+    for step in range(15):
+        index.insert(clauses, clauses.add(clause_batch(rng, 20, 20 * step)))
+        assert 3 * np.count_nonzero(index._lists.slot[::2] != FREE) <= len(index._lists.slot)
+
+
+def test_the_frame_gives_every_column_a_part_of_the_region() -> None:
+    index, clauses = quadtree("space_first_quadtree", {"max_depth": 3}), ClauseStore()
+    side = np.arange(8) + 0.5
+    sides = [np.append(side, 0.0), np.append(side, 0.0), np.append(side, 8.0), np.append(side, 8.0)]
+    clauses.add(ClauseBatch(np.arange(9, dtype=np.int32), np.zeros(10, np.int64), np.empty(0, np.int32), *sides))
+    index.build(clauses)
+    frame = index._places.frame.tolist()
+    assert [column_of(value, *frame[:3], 8) for value in side.tolist()] == list(range(8))
+
+
+@pytest.mark.parametrize("name", ["space_first_quadtree", "keyword_first_quadtree"])
+@pytest.mark.parametrize("largest", [0.0, 0.5])
+def test_more_pairs_than_the_first_room(name: str, largest: float) -> None:
+    rng = np.random.default_rng(7)
+    clauses = ClauseStore()
+    n, zero, one = 90, np.zeros(90), np.ones(90)
+    clauses.add(
+        ClauseBatch(np.arange(n, dtype=np.int32), np.zeros(n + 1, np.int64), np.empty(0, np.int32), zero, zero, one, one)
+    )
+    index = quadtree(name, {})
+    index.build(clauses)
+    messages = message_batch(rng, 60, largest)
+    for side in (messages.arrays.x0, messages.arrays.y0, messages.arrays.x1, messages.arrays.y1):
+        np.clip(side, 0.0, 1.0, out=side)
+    assert len(index.match(clauses, messages).clause) == 60 * 90
+    assert_answers(index, clauses, messages)
