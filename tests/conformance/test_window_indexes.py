@@ -13,14 +13,14 @@ import pytest
 from numpy.typing import NDArray
 
 import nearcast as nc
-from nearcast.engine.in_thread import Beside
+from nearcast.engine.in_thread import BackgroundTask
 from nearcast.engine.registry import index_class
 from nearcast.model.relevance import distance, relevance, spatial_proximity, text_similarity
 from nearcast.model.spaces import Space
-from nearcast.ranked.index import Ground
+from nearcast.ranked.index import DistanceScale
 from nearcast.ranked.indexes import WINDOW_INDEXES
 from nearcast.ranked.kernels.window_search import SearchLimits
-from nearcast.ranked.subscriptions import SubscriberBatch, Subscribers
+from nearcast.ranked.subscriptions import RankedSubscriptionBatch, RankedSubscriptions
 from nearcast.ranked.window import ArrivingMessages, MessageWindow
 from nearcast.ranked.window_index import EVERYTHING, Best, WindowIndex
 from nearcast.ranked.window_segments import Piece
@@ -41,17 +41,17 @@ class World:
         is_lonlat = bool(self.rng.integers(2))
         self.space = Space.LONLAT if is_lonlat else Space.PLANE
         reach = (2e7, 1e6) if is_lonlat else (1.4, 0.3)
-        self.ground = Ground(is_lonlat, float(reach[int(self.rng.integers(2))]))
+        self.ground = DistanceScale(is_lonlat, float(reach[int(self.rng.integers(2))]))
         self.n_words = 3 if self.is_crowded else int(self.rng.integers(3, 30))
         self.weights = self.rng.uniform(1, 5, self.n_words) if seed % 2 else np.ones(self.n_words)
-        self.subscribers, self.window = Subscribers(), MessageWindow()
+        self.subscribers, self.window = RankedSubscriptions(), MessageWindow()
         x, y = self.places(N_SUBSCRIBERS)
         spatial = self.rng.choice([0.0, 0.2, 0.5, 0.9, 1.0], N_SUBSCRIBERS)
         numbers, k = np.arange(N_SUBSCRIBERS, dtype=np.int32), np.ones(N_SUBSCRIBERS, np.int32)
         # Words that no message has, too.
         self.weights = np.append(self.weights, 1.0)
         words = self.words(N_SUBSCRIBERS, 4, self.n_words + 1)
-        self.subscribers.put(SubscriberBatch(numbers, x, y, spatial, k, *words), self.weights)
+        self.subscribers.put(RankedSubscriptionBatch(numbers, x, y, spatial, k, *words), self.weights)
 
     def places(self, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         drawn = self.rng.uniform(-1, 1, (2, n))
@@ -163,7 +163,7 @@ def test_answers_are_right_when_many_searches_leave_no_tail(budget: Budget, monk
     assert index.n_tail == 0  # type: ignore[attr-defined]
 
 
-class Counted(Beside[Piece]):
+class Counted(BackgroundTask[Piece]):
     """A thread whose piece is taken over whenever `turns` says so."""
 
     begun = 0
@@ -219,7 +219,7 @@ def test_many_are_searched_for_as_one_by_one(name: str) -> None:
     numbers = np.arange(n, dtype=np.int32)
     words = world.words(n, 3, world.n_words)
     world.subscribers.put(
-        SubscriberBatch(numbers, x, y, world.rng.uniform(0, 1, n), np.ones(n, np.int32), *words), world.weights
+        RankedSubscriptionBatch(numbers, x, y, world.rng.uniform(0, 1, n), np.ones(n, np.int32), *words), world.weights
     )
     wanted = np.full(n, 3, np.int32)
     alone = [index.best(world.subscribers, world.window, numbers[s : s + 1], wanted[s : s + 1]) for s in range(n)]

@@ -16,7 +16,7 @@ import nearcast as nc
 from nearcast.model.relevance import idf_weight, relevance, spatial_proximity, text_similarity
 from nearcast.papers.ranked.group_pruned.index import GroupPruned
 from nearcast.papers.ranked.skyband.buffer_kinds import _band_size, _turnovers
-from nearcast.papers.ranked.skyband.engine import BufferedRanking
+from nearcast.papers.ranked.skyband.engine import SkybandEngine
 from nearcast.testing.oracles.ranked import RankedOracle
 from nearcast.testing.scenarios.ranked import compare_lists, compare_steps, run_ranked_worlds
 
@@ -173,13 +173,13 @@ def test_e11_a_subscription_with_few_messages_is_searched_for_in_vain_at_every_e
     printed = sum(matches[n_window:])
     assert printed > 10
     refills: list[int] = []
-    refill = BufferedRanking._refill
+    refill = SkybandEngine._refill
 
-    def counting(self: BufferedRanking, numbers: Any) -> None:
+    def counting(self: SkybandEngine, numbers: Any) -> None:
         refills.append(len(numbers))
         refill(self, numbers)
 
-    monkeypatch.setattr(BufferedRanking, "_refill", counting)
+    monkeypatch.setattr(SkybandEngine, "_refill", counting)
     both = SideBySide(nc.CountWindow(n_window))
     both.subscribe(nc.RankedSubscription(1, ["a"], (0, 0), k))
     both.publish(*[nc.Message(number, ["a" if matches[number] else "b"], (0, 0)) for number in range(n_messages)])

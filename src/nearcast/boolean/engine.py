@@ -26,7 +26,7 @@ from nearcast.columns.shapes import ShapeStore
 from nearcast.engine.arguments import listed
 from nearcast.engine.asked_ids import numbers_of
 from nearcast.engine.background_task import BackgroundMerge
-from nearcast.engine.batch_threads import run_beside, split_rows, usable_threads
+from nearcast.engine.batch_threads import run_in_threads, split_rows, usable_threads
 from nearcast.engine.clause_building import clauses_of_parsed, clauses_of_plain
 from nearcast.engine.explanation import explain_match
 from nearcast.engine.keyword_kind import KeywordKind
@@ -204,7 +204,7 @@ class Matcher:
             if len(pieces) == 1:
                 found, self.report = self._deliver(read_message_table(table, self._border))
                 return found
-            parts = run_beside(
+            parts = run_in_threads(
                 lambda first, n: self._deliver(read_message_table(table.slice(first, n), self._border)), pieces, n_threads
             )
         self.report = joined_reports([report for _, report in parts], [first for first, _ in pieces])

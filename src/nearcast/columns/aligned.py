@@ -13,19 +13,19 @@ from numpy.typing import NDArray
 LINE_BYTES = 64
 
 
-def lined_empty(n: int, dtype: Any) -> NDArray[Any]:
+def aligned_empty(n: int, dtype: Any) -> NDArray[Any]:
     """An array of `n` elements; its pages are not touched."""
     size = np.dtype(dtype).itemsize
     return _from_line(np.empty(n + LINE_BYTES // size, dtype))[:n]
 
 
-def lined_zeros(n: int, dtype: Any) -> NDArray[Any]:
+def aligned_zeros(n: int, dtype: Any) -> NDArray[Any]:
     size = np.dtype(dtype).itemsize
     return _from_line(np.zeros(n + LINE_BYTES // size, dtype))[:n]
 
 
-def lined_copy(array: NDArray[Any]) -> NDArray[Any]:
-    copied = lined_empty(array.size, array.dtype).reshape(array.shape)
+def aligned_copy(array: NDArray[Any]) -> NDArray[Any]:
+    copied = aligned_empty(array.size, array.dtype).reshape(array.shape)
     copied[...] = array
     return copied
 

@@ -23,7 +23,7 @@ class _Borrowed:
         self.__array_interface__ = {"version": 3, "shape": (buffer.size,), "typestr": "|u1", "data": (buffer.address, False)}
 
 
-def borrow(buffer: pa.Buffer | None, dtype: Any) -> NDArray[Any]:
+def array_of_buffer(buffer: pa.Buffer | None, dtype: Any) -> NDArray[Any]:
     """A buffer as a plain writable array that nobody writes.
 
     A read-only array is another type to the compiler: every kernel would be compiled a second time.
@@ -52,16 +52,16 @@ def word_column(strings: pa.Array) -> WordColumn:
         strings = strings.fill_null("")
     offset_type = np.int64 if pa.types.is_large_string(strings.type) else np.int32
     _, offsets, data = strings.buffers()
-    starts = borrow(offsets, offset_type)[strings.offset : strings.offset + len(strings) + 1].astype(np.int64)
+    starts = array_of_buffer(offsets, offset_type)[strings.offset : strings.offset + len(strings) + 1].astype(np.int64)
     if len(starts) == 0:
         starts = np.zeros(1, np.int64)
-    return WordColumn(starts, borrow(data, np.uint8))
+    return WordColumn(starts, array_of_buffer(data, np.uint8))
 
 
 def list_offsets(lists: pa.Array) -> NDArray[np.int64]:
     """Where each list begins among the values of `lists.values`, with the end of the last."""
     offset_type = np.int64 if pa.types.is_large_list(lists.type) else np.int32
-    offsets = borrow(lists.buffers()[1], offset_type)[lists.offset : lists.offset + len(lists) + 1]
+    offsets = array_of_buffer(lists.buffers()[1], offset_type)[lists.offset : lists.offset + len(lists) + 1]
     return offsets.astype(np.int64) if len(offsets) else np.zeros(1, np.int64)
 
 
@@ -69,7 +69,7 @@ def numbers(column: pa.Array, dtype: Any) -> NDArray[Any]:
     """A numeric column as a contiguous, writable array of the wanted type; nulls become 0."""
     if column.null_count:
         column = column.fill_null(0)
-    values = borrow(column.buffers()[1], column.type.to_pandas_dtype())[column.offset : column.offset + len(column)]
+    values = array_of_buffer(column.buffers()[1], column.type.to_pandas_dtype())[column.offset : column.offset + len(column)]
     return np.ascontiguousarray(values, dtype)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.columns.aligned import lined_copy, lined_empty
+from nearcast.columns.aligned import aligned_copy, aligned_empty
 
 # One part in so many is spare: a large array is copied so many times while it grows to twice its size.
 _SPARE = 8
@@ -40,7 +40,7 @@ class GrowingArray:
         """Make room for `n` elements in all."""
         if n > len(self.room):
             # New memory rather than resize(): a reader beside us keeps its view of the old one. What is spare is not touched.
-            grown = lined_empty(n + n // _SPARE + 16, self.room.dtype)
+            grown = aligned_empty(n + n // _SPARE + 16, self.room.dtype)
             grown[: self.n] = self.used
             self.room, self._most = grown, self.n
 
@@ -48,7 +48,7 @@ class GrowingArray:
         """Forget the first `n` elements; what is in use moves to the front, in memory of its own size if most is spare then."""
         n_left = self.n - n
         if _MOST_SPARE * n_left < len(self.room):
-            self.room, self._most = lined_copy(self.room[n : self.n]), n_left
+            self.room, self._most = aligned_copy(self.room[n : self.n]), n_left
         else:
             # In steps that do not overlap, or NumPy would copy everything aside first.
             for at in range(0, n_left if n else 0, max(1, n)):

@@ -41,7 +41,7 @@ def split_rows(n_rows: int, n_threads: int) -> list[tuple[int, int]]:
     return [(first, last - first) for first, last in pairwise(bounds)]
 
 
-def run_beside(work: Callable[[int, int], Answer], pieces: list[tuple[int, int]], n_threads: int) -> list[Answer]:
+def run_in_threads(work: Callable[[int, int], Answer], pieces: list[tuple[int, int]], n_threads: int) -> list[Answer]:
     """`work(first, length)` of every piece, by this thread and as many helpers as are free; raises what one ran into."""
     waiting, answers = deque(enumerate(pieces)), dict[int, Answer]()
 

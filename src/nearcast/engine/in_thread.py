@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 Result = TypeVar("Result")
 
 
-class Beside(Generic[Result]):
+class BackgroundTask(Generic[Result]):
     """Something that is being made."""
 
     def __init__(self, make: Callable[[], Result]) -> None:

@@ -148,35 +148,35 @@ def inline_kernel(function: Kernel) -> Kernel:
     return _compile_cached(function, forceinline=True)
 
 
-def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+def _without_count(context: Any, builder: Any, kind: Any, value: Any) -> Any:
     if isinstance(kind, numba_types.Array):
         array = context.make_array(kind)(context, builder, value)
         array.meminfo = array.meminfo.type(None)
         array.parent = array.parent.type(None)
         return array._getvalue()
     if isinstance(kind, numba_types.BaseTuple):  # type: ignore[attr-defined]
-        parts = [_without_owner(context, builder, part, builder.extract_value(value, i)) for i, part in enumerate(kind)]
+        parts = [_without_count(context, builder, part, builder.extract_value(value, i)) for i, part in enumerate(kind)]
         return context.make_tuple(builder, kind, parts)
     return value
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def _fast_lent(typingctx: Any, value: Any) -> Any:
+def _fast_borrow(typingctx: Any, value: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return _without_owner(context, builder, value, arguments[0])
+        return _without_count(context, builder, value, arguments[0])
 
     return value(value), codegen
 
 
-def _plain_lent(value: Any) -> Any:
+def _plain_borrow(value: Any) -> Any:
     return value
 
 
-lent: Kernel = _plain_lent if numba_config.DISABLE_JIT else _fast_lent
-"""An array, or a tuple of arrays, as it is, but its users are not counted any more.
+borrow: Kernel = _plain_borrow if numba_config.DISABLE_JIT else _fast_borrow
+"""The same array or tuple of arrays as a borrowed reference: Numba no longer counts its uses.
 
-Numba counts who holds an array, atomically, whenever one is read out of a tuple or handed to a helper: that can cost more than
-the loop around it. The caller of a kernel holds its arguments until it returns, so that inside they need no counting.
+Numba counts references atomically whenever an array is read from a tuple or passed to a helper, which can cost more than the loop
+around it. The caller of a kernel holds all arguments until the kernel returns, so inside they need no counting.
 """
 
 

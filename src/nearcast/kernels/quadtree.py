@@ -36,7 +36,7 @@ def column_of(value, low, high, scale, n_columns):
 
 
 @inline_kernel
-def spread_bits(number):
+def interleave_bits(number):
     """Move bit i of a number below 2^15 to bit 2i."""
     number = (number | (number << 8)) & 0x00FF00FF
     number = (number | (number << 4)) & 0x0F0F0F0F
@@ -47,12 +47,12 @@ def spread_bits(number):
 @inline_kernel
 def cell_code(depth, column, row):
     """A number that names the cell: a leading one, then the interleaved bits. Two bits less name the parent."""
-    return (1 << (2 * depth)) | spread_bits(column) | (spread_bits(row) << 1)
+    return (1 << (2 * depth)) | interleave_bits(column) | (interleave_bits(row) << 1)
 
 
 @inline_kernel
-def gather_bits(number):
-    """Move bit 2i to bit i and forget the odd ones: undoes `spread_bits`."""
+def deinterleave_bits(number):
+    """Move bit 2i to bit i and forget the odd ones: undoes `interleave_bits`."""
     number = number & 0x55555555
     number = (number | (number >> 1)) & 0x33333333
     number = (number | (number >> 2)) & 0x0F0F0F0F
@@ -70,12 +70,12 @@ def depth_of_code(code):
 
 @inline_kernel
 def column_of_code(code):
-    return gather_bits(code - (1 << (2 * depth_of_code(code))))
+    return deinterleave_bits(code - (1 << (2 * depth_of_code(code))))
 
 
 @inline_kernel
 def row_of_code(code):
-    return gather_bits((code - (1 << (2 * depth_of_code(code)))) >> 1)
+    return deinterleave_bits((code - (1 << (2 * depth_of_code(code)))) >> 1)
 
 
 @inline_kernel

@@ -426,14 +426,8 @@ _SIXTEEN = {
 _COUNT_BELOW = {"avx512": _fast_count_below, "avx2": _fast_count_below, "plain": plain.count_below}
 
 if numba_config.DISABLE_JIT:
-    load8, multiply, add, shift_right, prefetch, lowest_lane = (
-        plain.load8,
-        plain.multiply,
-        plain.add,
-        plain.shift_right,
-        plain.prefetch,
-        plain.lowest_lane,
-    )
+    load8, multiply, add = plain.load8, plain.multiply, plain.add
+    shift_right, prefetch, lowest_lane = plain.shift_right, plain.prefetch, plain.lowest_lane
     move_within = plain.move_within
     copy_lanes, box_lanes, signature_lanes, equal_lanes, append_lanes = _SIXTEEN["plain"]
     four_boxes, four_signatures, append_four = _FOURS["plain"]

@@ -69,7 +69,7 @@ def fold_case(part, fold):
 
 
 @inline_kernel
-def absorb(key, part):
+def mix_into_hash(key, part):
     mixed = multiply(key ^ part, np.int64(_GOLDEN))
     return mixed ^ shift_right(mixed, np.int64(29))
 
@@ -82,10 +82,10 @@ def hash_long_word(data, start, stop, fold):
     for position in range(start, stop - 7, 8):
         part = load8(data, position)
         seen |= part
-        key = absorb(key, fold_case(part, fold))
+        key = mix_into_hash(key, fold_case(part, fold))
     # The last eight bytes overlap what was read when the length is no multiple of eight.
     part = load8(data, stop - 8)
-    return absorb(key, fold_case(part, fold)), seen | part
+    return mix_into_hash(key, fold_case(part, fold)), seen | part
 
 
 @inline_kernel

@@ -40,7 +40,7 @@ from nearcast.moving.indexes import MOVING_INDEXES, MOVING_SAFE_AUTO
 from nearcast.moving.moves import move
 from nearcast.moving.reading_messages import TimedMessages, read_timed_objects, read_timed_table
 from nearcast.moving.reading_moves import ReadMoves, read_move_table, read_moves
-from nearcast.moving.safe_regions.protocol import Positions, SilentSubscribers, together
+from nearcast.moving.safe_regions.protocol import Positions, SafeRegionProtocol, together
 from nearcast.moving.saving import open_state, save_state
 from nearcast.moving.state import MovingState
 from nearcast.moving.take_over import gather
@@ -82,7 +82,7 @@ class MovingMatcher:
         own_space, own_analysis = space_of(space), analysis or DEFAULT_ANALYSIS
         made = create(MOVING_INDEXES, MOVING_SAFE_AUTO if safe_region and index == "auto" else index, parameters)
         self._state = MovingState(own_space, own_analysis, made, KeywordKind(own_analysis), Verifier(own_space))
-        self._silent = SilentSubscribers(positions, safe_region) if safe_region else None
+        self._silent = SafeRegionProtocol(positions, safe_region) if safe_region else None
         self._lock = ReadWriteLock()
 
     @property
@@ -230,7 +230,7 @@ class MovingMatcher:
         """How many reports, contacts and safe regions went between subscribers and here; the changes themselves apart."""
         return self._silent_subscribers().traffic
 
-    def _silent_subscribers(self) -> SilentSubscribers:
+    def _silent_subscribers(self) -> SafeRegionProtocol:
         if self._silent is None:
             raise NearcastError("this matcher gives no safe regions; make it with safe_region=True and positions=")
         return self._silent

@@ -114,7 +114,7 @@ class LiveMessages:
         queue.reserve(n_queued + len(slots))
         heap.reserve(heap.n + len(slots))
         # What is gone may have other messages in its slots now.
-        n_left, heap.n = kernels.push_mortal(
+        n_left, heap.n = kernels.push_expiry(
             queue.room[self._n_gone :], n_queued - self._n_gone, heap.room, heap.n, self._arrays.expires, slots
         )
         queue.n = self._n_gone + int(n_left)
@@ -124,7 +124,7 @@ class LiveMessages:
         self.now = max(self.now, now)
         queue, heap = self._queue, self._heap
         out = np.empty(queue.n - self._n_gone + heap.n, np.int32)
-        self._n_gone, heap.n, n_out = kernels.pop_due(
+        self._n_gone, heap.n, n_out = kernels.pop_expired(
             queue.room, self._n_gone, queue.n, heap.room, heap.n, self._arrays.expires, self.now, out
         )
         gone = out[:n_out]

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
-from nearcast.columns.aligned import lined_copy
+from nearcast.columns.aligned import aligned_copy
 from nearcast.columns.folder import read_folder, write_folder
 from nearcast.columns.identifiers import Identifiers, id_array
 from nearcast.engine.arguments import listed as _listed
@@ -35,7 +35,7 @@ from nearcast.ranked.change_table import change_objects, change_table
 from nearcast.ranked.duplicate_ids import reject_living
 from nearcast.ranked.explanation import WordsOf, explain_place
 from nearcast.ranked.factory import make_ranking, saved_buffer
-from nearcast.ranked.index import Ground, RankedIndex
+from nearcast.ranked.index import DistanceScale, RankedIndex
 from nearcast.ranked.indexes import RANKED_INDEXES, WINDOW_INDEXES
 from nearcast.ranked.max_distance import reach_of
 from nearcast.ranked.rank_changes import RankChanges
@@ -115,7 +115,7 @@ class Ranker:
         self._keywords = KeywordKind(self._analysis)
         self._weights = WordWeights(idf, n_documents)
         self._ids = Identifiers()
-        ground = Ground(self._space.is_lonlat, reach_of(self._space, bounds, max_distance))
+        ground = DistanceScale(self._space.is_lonlat, reach_of(self._space, bounds, max_distance))
         self._ranking = ranking_in_shards(
             checked_threads(threads),
             lambda: make_ranking(
@@ -290,7 +290,7 @@ class Ranker:
         if parameters and index is None:
             raise NearcastError(f"{sorted(parameters)} were given without index=..., which alone files subscriptions anew")
         facts, arrays = read_folder(folder, _FOLDER_KIND)
-        arrays = arrays if is_mapped else {name: lined_copy(array) for name, array in arrays.items()}
+        arrays = arrays if is_mapped else {name: aligned_copy(array) for name, array in arrays.items()}
         analysis = Analysis.from_dict(facts["analysis"])
         buffer, buffer_parameters = saved_buffer(index, facts["buffer"])
         ranker = cls(

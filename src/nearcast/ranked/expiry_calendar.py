@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.columns.aligned import lined_empty
+from nearcast.columns.aligned import aligned_empty
 from nearcast.columns.growing import GrowingArray
 from nearcast.ranked.kernels.expiry_calendar import has_chunks, wait_for_oldest
 from nearcast.ranked.kernels.layouts import WindowArrays
@@ -17,13 +17,13 @@ from nearcast.ranked.kernels.list_layout import CHUNK, MOST_PUT_OFF, NO_CHUNK, U
 _FIRST_CHUNKS = 64
 
 
-class Ends:
+class ExpiryCalendar:
     """Lists of chunks by place of the window."""
 
     def __init__(self, given: Mapping[str, NDArray[Any]] | None = None) -> None:
         self._head = np.array([NO_CHUNK, 0, 0], np.int64) if given is None else given["head"]
         self._first = GrowingArray(np.int32, None if given is None else given["first"])
-        self._chunk = lined_empty(_FIRST_CHUNKS * CHUNK, np.int32) if given is None else given["chunk"]
+        self._chunk = aligned_empty(_FIRST_CHUNKS * CHUNK, np.int32) if given is None else given["chunk"]
 
     def grow(self, n_places: int) -> None:
         if n_places > self._first.n:
@@ -34,7 +34,7 @@ class Ends:
         if has_chunks(self._head, self._chunk, MOST_PUT_OFF + 1):
             return
         n_more = max(_FIRST_CHUNKS, len(self._chunk) // CHUNK // 2)
-        grown = lined_empty(len(self._chunk) + n_more * CHUNK, np.int32)
+        grown = aligned_empty(len(self._chunk) + n_more * CHUNK, np.int32)
         grown[: len(self._chunk)] = self._chunk
         self._chunk = grown
 

@@ -17,7 +17,7 @@ from nearcast.ranked.buffer_kind import BufferKind, Floor
 from nearcast.ranked.index import AheadIndex, RankedIndex
 from nearcast.ranked.indexes import RANKED_INDEXES
 from nearcast.ranked.ranking import Ranking
-from nearcast.ranked.tick_engine import FloorRanking
+from nearcast.ranked.tick_engine import TickEngine
 from nearcast.ranked.window_index import WindowIndex
 
 # Module and class of each buffer, and of the engine for those other than "floor".
@@ -49,7 +49,7 @@ def make_ranking(
                 f"buffer {kind.name!r} does not go with index {index.name!r}; expected 'floor' or 'auto': "
                 f"give one of these, or an index that is driven message by message, as {TICK_INDEX!r} is"
             )
-        return FloorRanking(window, index, kind, window_index, is_net)
+        return TickEngine(window, index, kind, window_index, is_net)
     if isinstance(kind, Floor):
         raise IndexParameterError(f"buffer 'floor' does not go with index {index.name!r}; give another buffer, or 'auto'")
     engine: type[Ranking] = _load(*_SKYBAND_ENGINE)

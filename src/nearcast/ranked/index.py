@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.engine.parameters import Parameters
-from nearcast.ranked.kernels.layouts import FoundArrays, SubscriberArrays, WindowArrays
-from nearcast.ranked.subscriptions import Subscribers
+from nearcast.ranked.kernels.layouts import FoundArrays, RankedSubscriptionArrays, WindowArrays
+from nearcast.ranked.subscriptions import RankedSubscriptions
 
 
-class Ground(NamedTuple):
+class DistanceScale(NamedTuple):
     """What distances mean here."""
 
     is_lonlat: bool
@@ -29,8 +29,8 @@ class Ground(NamedTuple):
 class RankedIndex(ABC):
     """Files subscriptions by words, place and threshold: the score below which a message is of no use to them.
 
-    Subscriptions live in `Subscribers`, thresholds in the result buffers, both owned by the engine. A threshold that falls must
-    be told before the next message (`lowered`); one that rises may be told any time later, or never (`raised`).
+    Subscriptions live in `RankedSubscriptions`, thresholds in the result lists; the engine owns both. A threshold that falls must be
+    reported before the next message (`lowered`); one that rises may be reported any time later, or never (`raised`).
     """
 
     name: ClassVar[str]
@@ -42,31 +42,31 @@ class RankedIndex(ABC):
     def __init__(self, parameters: Parameters) -> None:
         self.parameters = parameters
 
-    def learn(self, subscribers: Subscribers, window: WindowArrays) -> None:  # noqa: B027 - most have nothing to learn
+    def learn(self, subscribers: RankedSubscriptions, window: WindowArrays) -> None:  # noqa: B027 - most have nothing to learn
         """Look at the messages there are, between calls: some indexes put themselves in order by what messages are like."""
 
     @abstractmethod
-    def build(self, subscribers: Subscribers, threshold: NDArray[np.float64], ground: Ground) -> None:
+    def build(self, subscribers: RankedSubscriptions, threshold: NDArray[np.float64], ground: DistanceScale) -> None:
         """File every living subscription, forgetting what was filed before."""
 
     @abstractmethod
-    def insert(self, subscribers: Subscribers, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
+    def insert(self, subscribers: RankedSubscriptions, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
         """File these subscriptions."""
 
     @abstractmethod
-    def delete(self, subscribers: Subscribers, numbers: NDArray[np.int32]) -> None:
+    def delete(self, subscribers: RankedSubscriptions, numbers: NDArray[np.int32]) -> None:
         """Unfile these subscriptions; their rows are still those they were filed with."""
 
     @abstractmethod
-    def lowered(self, subscribers: Subscribers, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
+    def lowered(self, subscribers: RankedSubscriptions, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
         """Take note of lower thresholds."""
 
     @abstractmethod
-    def raised(self, subscribers: Subscribers, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
+    def raised(self, subscribers: RankedSubscriptions, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
         """Take note of higher thresholds."""
 
     @abstractmethod
-    def explain(self, subscribers: Subscribers, number: int) -> list[str]:
+    def explain(self, subscribers: RankedSubscriptions, number: int) -> list[str]:
         """Where a subscription is filed, in words."""
 
     def stats(self) -> dict[str, int | float]:
@@ -78,7 +78,7 @@ class RankedIndex(ABC):
         """Everything that must be saved to open the index again."""
 
     @abstractmethod
-    def restore(self, arrays: Mapping[str, NDArray[Any]], ground: Ground) -> None:
+    def restore(self, arrays: Mapping[str, NDArray[Any]], ground: DistanceScale) -> None:
         """Take over arrays that `arrays` gave, possibly memory-mapped."""
 
     def facts(self) -> dict[str, Any]:
@@ -94,7 +94,7 @@ class AheadIndex(RankedIndex):
 
     @abstractmethod
     def find(
-        self, subscribers: SubscriberArrays, window: WindowArrays, first: int, last: int, counters: NDArray[np.int64]
+        self, subscribers: RankedSubscriptionArrays, window: WindowArrays, first: int, last: int, counters: NDArray[np.int64]
     ) -> FoundArrays:
         """Whose thresholds the messages at places `first` … `last - 1` reach; the work is added to `counters`.
 
@@ -103,7 +103,12 @@ class AheadIndex(RankedIndex):
 
     @abstractmethod
     def find_too(
-        self, subscribers: SubscriberArrays, window: WindowArrays, found: FoundArrays, place: int, numbers: NDArray[np.int32]
+        self,
+        subscribers: RankedSubscriptionArrays,
+        window: WindowArrays,
+        found: FoundArrays,
+        place: int,
+        numbers: NDArray[np.int32],
     ) -> FoundArrays:
         """What was found from `place` on, and the same for these subscriptions, whose thresholds are others now."""
 

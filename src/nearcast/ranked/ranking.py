@@ -15,7 +15,7 @@ from nearcast.ranked.buffer_kind import BufferKind
 from nearcast.ranked.index import RankedIndex
 from nearcast.ranked.kernels.run_layout import ARRIVE, EXPIRE, NOW, PLACE, Rules
 from nearcast.ranked.rank_changes import RankChanges
-from nearcast.ranked.subscriptions import SubscriberBatch, Subscribers
+from nearcast.ranked.subscriptions import RankedSubscriptionBatch, RankedSubscriptions
 from nearcast.ranked.window import ArrivingMessages, MessageWindow
 from nearcast.ranked.window_index import WindowIndex
 
@@ -74,7 +74,7 @@ class Ranking(ABC):
     ) -> None:
         self.rules = Rules(*_lengths(window), is_net, buffer.is_banded)
         self.ground, self.index, self.window_index = window_index.ground, index, window_index
-        self.subscribers, self.window = Subscribers(), MessageWindow(self.rules.n_counted)
+        self.subscribers, self.window = RankedSubscriptions(), MessageWindow(self.rules.n_counted)
         self.n_refills = 0
         # Spent on finding whom messages reach and on keeping lists; the rest is what comes in and goes out.
         self.list_seconds = 0.0
@@ -91,7 +91,7 @@ class Ranking(ABC):
     # --- what happens ------------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def put(self, batch: SubscriberBatch, weights: NDArray[np.float64]) -> RankChanges:
+    def put(self, batch: RankedSubscriptionBatch, weights: NDArray[np.float64]) -> RankChanges:
         """Subscribe, or replace; lists are filled from the window."""
 
     def remove(self, numbers: NDArray[np.int32]) -> None:

@@ -24,7 +24,7 @@ from nearcast.errors import NearcastError, SchemaError
 from nearcast.model.ids import Id
 from nearcast.model.message import Message
 from nearcast.model.subscription import MAX_K, RankedSubscription
-from nearcast.ranked.subscriptions import SubscriberBatch
+from nearcast.ranked.subscriptions import RankedSubscriptionBatch
 from nearcast.ranked.window import ArrivingMessages
 
 SUBSCRIPTION_COLUMNS = ("id", "keywords", *POINT, "k", "spatial_weight")
@@ -35,7 +35,7 @@ class ReadSubscribers(NamedTuple):
     """The usable rows of one call; the numbers of the batch are those of rows until ids are known."""
 
     ids: pa.Array
-    batch: SubscriberBatch
+    batch: RankedSubscriptionBatch
     rejected: list[tuple[int, str]]
 
 
@@ -65,7 +65,7 @@ def read_ranked_objects(subscriptions: Sequence[RankedSubscription], border: Bor
     start = np.concatenate([[0], np.cumsum([len(words) for _, words in usable])]).astype(np.int64)
     ids = kind.add([word for _, words in usable for word in words])
     set_start, members = keyword_sets_of(start, ids)
-    batch = SubscriberBatch(
+    batch = RankedSubscriptionBatch(
         np.arange(len(usable), dtype=np.int32),
         np.array([s.location[0] for s, _ in usable], np.float64),
         np.array([s.location[1] for s, _ in usable], np.float64),
@@ -112,7 +112,7 @@ def read_ranked_table(table: pa.Table, border: Border) -> ReadSubscribers:
     rows = np.flatnonzero(rejections.is_usable())
     set_start, members = take_lists(set_start, members, rows)
     places = (x[rows], y[rows], weight[rows], k[rows].astype(np.int32))
-    batch = SubscriberBatch(np.arange(len(rows), dtype=np.int32), *places, set_start, members)
+    batch = RankedSubscriptionBatch(np.arange(len(rows), dtype=np.int32), *places, set_start, members)
     return ReadSubscribers(column.take(pa.array(rows)), batch, rejections.listed())
 
 

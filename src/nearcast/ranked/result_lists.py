@@ -27,7 +27,7 @@ from nearcast.ranked.kernels.list_layout import (
     TOLD,
     WAITS_AT,
     FloorArrays,
-    JudgeArrays,
+    ScorerArrays,
     k_of,
     pack_rooms,
     room_of,
@@ -39,7 +39,7 @@ from nearcast.ranked.rooms import starts_of_rooms
 from nearcast.ranked.window_index import Best
 
 
-class FloorBuffers:
+class ResultLists:
     """Lists by subscription number, of the room their kind gives them for their k."""
 
     def __init__(self, kind: BufferKind, given: Mapping[str, NDArray[Any]] | None = None) -> None:
@@ -121,7 +121,7 @@ class FloorBuffers:
         numbers: NDArray[np.int32],
         from_rank: NDArray[np.int64] | int,
         window: WindowArrays,
-        judge: JudgeArrays,
+        judge: ScorerArrays,
         living: tuple[int, bool],
     ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.float64]]:
         """The best k of each of these subscriptions from a rank on: subscription, message, score."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from nearcast.model.window import CountWindow, TimeWindow
 from nearcast.ranked.ranking import Ranking
-from nearcast.ranked.subscriptions import Subscribers
+from nearcast.ranked.subscriptions import RankedSubscriptions
 from nearcast.ranked.window import MessageWindow
 
 _PARTS = ("subscribers", "window", "buffers", "calendar", "state", "index", "keywords", "ids")
@@ -69,7 +69,7 @@ def restore_ranking(
 
     The window is filed anew, subscriptions if their index is another one, and lists are filled anew if their buffer is.
     """
-    ranking.subscribers = Subscribers(parts["subscribers"])
+    ranking.subscribers = RankedSubscriptions(parts["subscribers"])
     ranking.window = MessageWindow.from_arrays(ranking.rules.n_counted, message_id_kind, parts["window"])
     ranking.state.restore(parts["state"])
     ranking.window_index.rebuild(ranking.window)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from nearcast.columns.identifiers import Identifiers
 from nearcast.engine.keyword_kind import KeywordKind
 from nearcast.ranked.ranking import Ranking
-from nearcast.ranked.subscriptions import Subscribers
+from nearcast.ranked.subscriptions import RankedSubscriptions
 
 
 def subscriber_table(rankings: Sequence[Ranking], ids: Identifiers, keywords: KeywordKind) -> pa.Table:
@@ -25,7 +25,7 @@ def subscriber_table(rankings: Sequence[Ranking], ids: Identifiers, keywords: Ke
 
 
 def table_of_subscribers(
-    subscribers: Subscribers, numbers: NDArray[np.int32], ids: pa.Array, keywords: KeywordKind
+    subscribers: RankedSubscriptions, numbers: NDArray[np.int32], ids: pa.Array, keywords: KeywordKind
 ) -> pa.Table:
     """Some subscriptions, by their numbers."""
     rows = subscribers.layout()

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.columns.aligned import lined_copy
+from nearcast.columns.aligned import aligned_copy
 from nearcast.columns.clauses import take_lists
 from nearcast.columns.growing import GrowingArray
-from nearcast.ranked.kernels.layouts import FLOOR, LENGTH, N_WORDS, RECORD, WEIGHT, SubscriberArrays, X, Y
+from nearcast.ranked.kernels.layouts import FLOOR, LENGTH, N_WORDS, RECORD, WEIGHT, RankedSubscriptionArrays, X, Y
 from nearcast.ranked.kernels.subscriptions import note_words, weigh_subscribers
 
 _BY_NUMBER = {"k": np.int32, "first": np.int64, "is_alive": np.uint8}
@@ -21,7 +21,7 @@ _FEWEST_RECORDS = 2
 _LEAST_WASTE = 4096
 
 
-class SubscriberBatch(NamedTuple):
+class RankedSubscriptionBatch(NamedTuple):
     """Subscriptions to put in place; keywords sorted and distinct in each."""
 
     number: NDArray[np.int32]
@@ -32,14 +32,14 @@ class SubscriberBatch(NamedTuple):
     keyword_start: NDArray[np.int64]
     keyword: NDArray[np.int32]
 
-    def take(self, rows: NDArray[np.int64]) -> SubscriberBatch:
+    def take(self, rows: NDArray[np.int64]) -> RankedSubscriptionBatch:
         """Some of them, in this order."""
         start, keyword = take_lists(self.keyword_start, self.keyword, rows)
         number, x, y = self.number[rows], self.x[rows], self.y[rows]
-        return SubscriberBatch(number, x, y, self.spatial_weight[rows], self.k[rows], start, keyword)
+        return RankedSubscriptionBatch(number, x, y, self.spatial_weight[rows], self.k[rows], start, keyword)
 
 
-class Subscribers:
+class RankedSubscriptions:
     """Rows by number, put and taken away; numbers are given out by the ids of the engine."""
 
     def __init__(self, arrays: Mapping[str, NDArray[Any]] | None = None) -> None:
@@ -62,11 +62,11 @@ class Subscribers:
         growing = (*self._columns.values(), self._record, self._keyword)
         return sum(column.n_bytes for column in growing) + self._weights.nbytes
 
-    def layout(self) -> SubscriberArrays:
+    def layout(self) -> RankedSubscriptionArrays:
         """What kernels read and write; there may be more records than subscriptions."""
         record = self._record.used
         words = record.view(np.int32)
-        return SubscriberArrays(
+        return RankedSubscriptionArrays(
             record=record,
             record_words=words,
             x=record[X::RECORD],
@@ -98,7 +98,7 @@ class Subscribers:
         known[known] = self._columns["is_alive"].used[number[known]] != 0
         return known
 
-    def put(self, batch: SubscriberBatch, weights: NDArray[np.float64]) -> None:
+    def put(self, batch: RankedSubscriptionBatch, weights: NDArray[np.float64]) -> None:
         """Write (distinct) subscriptions, over older ones of the same number."""
         if len(batch.number) == 0:
             return
@@ -143,8 +143,8 @@ class Subscribers:
         self._keyword = GrowingArray(np.int32, self._keyword.used[taken])
         first[alive] = starts[:-1]
 
-    def copy(self) -> Subscribers:
-        return Subscribers({name: lined_copy(array) for name, array in self.arrays().items()})
+    def copy(self) -> RankedSubscriptions:
+        return RankedSubscriptions({name: aligned_copy(array) for name, array in self.arrays().items()})
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         rest = {"record": self._record.used, "keyword": self._keyword.used, "weight_of": self._weights}

@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nearcast.engine.batch_threads import run_beside
+from nearcast.engine.batch_threads import run_in_threads
 from nearcast.ranked.rank_changes import RankChanges
 from nearcast.ranked.ranking import Ranking
-from nearcast.ranked.subscriptions import SubscriberBatch
+from nearcast.ranked.subscriptions import RankedSubscriptionBatch
 from nearcast.ranked.window import ArrivingMessages, MessageWindow
 
 Answer = TypeVar("Answer")
@@ -48,7 +48,7 @@ class ShardedRanking:
 
     # --- what happens ------------------------------------------------------------------------------------------------
 
-    def put(self, batch: SubscriberBatch, weights: NDArray[np.float64]) -> RankChanges:
+    def put(self, batch: RankedSubscriptionBatch, weights: NDArray[np.float64]) -> RankChanges:
         parts = [_part_of(batch, shard, len(self.shards)) for shard in range(len(self.shards))]
         return self._all_change(lambda shard: self.shards[shard].put(parts[shard], weights))
 
@@ -105,7 +105,7 @@ class ShardedRanking:
     def _all_change(self, work: Callable[[int], RankChanges]) -> RankChanges:
         """The changes of all shards, those of a tick together."""
         n = len(self.shards)
-        told = run_beside(lambda shard, _: work(shard), [(shard, 1) for shard in range(n)], n)
+        told = run_in_threads(lambda shard, _: work(shard), [(shard, 1) for shard in range(n)], n)
         told = [changes._replace(subscriber=self._outside(at, changes.subscriber)) for at, changes in enumerate(told)]
         tick = np.concatenate([changes.tick for changes in told])
         order = np.argsort(tick, kind="stable")
@@ -124,7 +124,7 @@ def ranking_in_shards(n: int, make: Callable[[], Ranking]) -> Ranking | ShardedR
     return make() if n == 1 else ShardedRanking([make() for _ in range(n)])
 
 
-def _part_of(batch: SubscriberBatch, shard: int, n_shards: int) -> SubscriberBatch:
+def _part_of(batch: RankedSubscriptionBatch, shard: int, n_shards: int) -> RankedSubscriptionBatch:
     """The subscriptions of one shard, with their numbers there."""
     rows = np.flatnonzero(batch.number % n_shards == shard)
     return batch.take(rows)._replace(number=(batch.number[rows] // n_shards).astype(np.int32))

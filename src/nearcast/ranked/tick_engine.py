@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from nearcast.model.window import CountWindow, TimeWindow
 from nearcast.ranked.buffer_kind import BufferKind
-from nearcast.ranked.expiry_calendar import Ends
+from nearcast.ranked.expiry_calendar import ExpiryCalendar
 from nearcast.ranked.index import AheadIndex
 from nearcast.ranked.kernels.layouts import NOTHING_FOUND, FoundArrays, WindowArrays
-from nearcast.ranked.kernels.list_layout import LAST_LATE, OLDEST, JudgeArrays
+from nearcast.ranked.kernels.list_layout import LAST_LATE, OLDEST, ScorerArrays
 from nearcast.ranked.kernels.rank_changes import ENTERS, LEAVES
 from nearcast.ranked.kernels.run_layout import ARRIVE, DONE, LACKS_MESSAGES, LACKS_OUTPUT, NO_MESSAGE, PHASE, PLACE
 from nearcast.ranked.kernels.score_changes import score_told
@@ -21,9 +21,9 @@ from nearcast.ranked.kernels.simd_keys_plain import KEY_LANES
 from nearcast.ranked.kernels.ticks import run_floor_ticks
 from nearcast.ranked.rank_changes import RankChanges
 from nearcast.ranked.ranking import FILLED_AT_ONCE, Lists, Ranking, span_of
-from nearcast.ranked.result_lists import FloorBuffers
+from nearcast.ranked.result_lists import ResultLists
 from nearcast.ranked.run_state import FloorState
-from nearcast.ranked.subscriptions import SubscriberBatch
+from nearcast.ranked.subscriptions import RankedSubscriptionBatch
 from nearcast.ranked.window_index import WindowIndex
 
 # Subscriptions are found for so many messages at a time, at most. So many pairs of messages and lists that were refilled are
@@ -33,11 +33,11 @@ _MOST_AT_ONCE, _MOST_PAIRS = 4096, 1 << 22
 _SOON = 1024
 
 
-class FloorRanking(Ranking):
+class TickEngine(Ranking):
     """What is found for some messages is offered to lists tick by tick."""
 
-    buffers: FloorBuffers
-    calendar: Ends
+    buffers: ResultLists
+    calendar: ExpiryCalendar
     state: FloorState
     index: AheadIndex
 
@@ -50,13 +50,13 @@ class FloorRanking(Ranking):
         is_net: bool,
     ) -> None:
         super().__init__(window, index, buffer, window_index, is_net)
-        self.buffers, self.calendar, self.state = FloorBuffers(buffer), Ends(), FloorState(span_of(window))
+        self.buffers, self.calendar, self.state = ResultLists(buffer), ExpiryCalendar(), FloorState(span_of(window))
         self._scratch = _scratch_for(0, 0)
         # Who has the best k messages and no more, or had: soon to be refilled, together with others.
         self._scarce = np.empty(0, np.int32)
         self.index.build(self.subscribers, self.buffers.threshold, self.ground)
 
-    def put(self, batch: SubscriberBatch, weights: NDArray[np.float64]) -> RankChanges:
+    def put(self, batch: RankedSubscriptionBatch, weights: NDArray[np.float64]) -> RankChanges:
         known = batch.number[self.subscribers.is_alive(batch.number)]
         self.state.tell(self.tick, self.lists(known), LEAVES)
         self._forget(known)
@@ -179,14 +179,14 @@ class FloorRanking(Ranking):
         oldest = int(self.state.at[OLDEST])
         return oldest, bool(self.state.at[LAST_LATE] < oldest)
 
-    def _judge(self) -> JudgeArrays:
+    def _judge(self) -> ScorerArrays:
         n_words, n = self.subscribers.most_words, self.buffers.most_room
         if self._scratch[0].size < n_words or self._scratch[-1].size < n:
             self._scratch = _scratch_for(n_words, n)
         return self._judge_with(self._scratch)
 
-    def _judge_with(self, scratch: tuple[NDArray[Any], ...]) -> JudgeArrays:
-        return JudgeArrays((self.ground.is_lonlat, self.ground.max_distance), self.subscribers.layout(), *scratch)
+    def _judge_with(self, scratch: tuple[NDArray[Any], ...]) -> ScorerArrays:
+        return ScorerArrays((self.ground.is_lonlat, self.ground.max_distance), self.subscribers.layout(), *scratch)
 
     def _forget(self, numbers: NDArray[np.int32]) -> None:
         self.index.delete(self.subscribers, numbers)
@@ -198,10 +198,10 @@ class FloorRanking(Ranking):
         return self.buffers.shown(numbers, 0, self.window.layout(), judge, self._living)
 
     def take_over(self, buffers: Mapping[str, NDArray[Any]], calendar: Mapping[str, NDArray[Any]]) -> None:
-        self.buffers, self.calendar = FloorBuffers(self.buffers.kind, buffers), Ends(calendar)
+        self.buffers, self.calendar = ResultLists(self.buffers.kind, buffers), ExpiryCalendar(calendar)
 
 
 def _scratch_for(n_words: int, n_messages: int) -> tuple[NDArray[Any], ...]:
-    """The last columns of `JudgeArrays`."""
+    """The last columns of `ScorerArrays`."""
     marked = (np.empty(n_messages + KEY_LANES, np.uint16), np.empty(n_messages, np.int32))
     return np.empty(n_words), *marked, np.empty(n_messages, np.int64), np.empty(n_messages)

@@ -8,9 +8,9 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.ranked.index import Ground
+from nearcast.ranked.index import DistanceScale
 from nearcast.ranked.kernels.window_search import SearchLimits
-from nearcast.ranked.subscriptions import Subscribers
+from nearcast.ranked.subscriptions import RankedSubscriptions
 from nearcast.ranked.window import MessageWindow
 
 
@@ -34,7 +34,7 @@ class WindowIndex(ABC):
     paper: ClassVar[str]
     summary: ClassVar[str]
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: DistanceScale) -> None:
         self.ground = ground
 
     @abstractmethod
@@ -48,7 +48,7 @@ class WindowIndex(ABC):
     @abstractmethod
     def best(
         self,
-        subscribers: Subscribers,
+        subscribers: RankedSubscriptions,
         window: MessageWindow,
         numbers: NDArray[np.int32],
         n_wanted: NDArray[np.int32],

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.columns.growing import GrowingArray
-from nearcast.engine.in_thread import Beside
-from nearcast.ranked.index import Ground
+from nearcast.engine.in_thread import BackgroundTask
+from nearcast.ranked.index import DistanceScale
 from nearcast.ranked.kernels.bounds import Frame, frame_of
 from nearcast.ranked.kernels.layouts import WindowArrays
 from nearcast.ranked.kernels.window_search import (
@@ -33,7 +33,7 @@ from nearcast.ranked.kernels.window_search import (
     TailArrays,
     link_postings,
 )
-from nearcast.ranked.subscriptions import Subscribers
+from nearcast.ranked.subscriptions import RankedSubscriptions
 from nearcast.ranked.window import MessageWindow, copied_part
 from nearcast.ranked.window_index import EVERYTHING, Best, WindowIndex
 
@@ -69,17 +69,17 @@ class _Merge(NamedTuple):
     first: int
     begin: int
     end: int
-    piece: Beside[Piece]
+    piece: BackgroundTask[Piece]
 
 
-class PiecedWindow(WindowIndex):
+class SegmentedWindow(WindowIndex):
     """The life of pieces; what is in them, and how they are searched, is up to the index."""
 
     # By group, columns of one length.
     groups: ClassVar[Mapping[str, Mapping[str, Any]]]
     n_figures: ClassVar[int]
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: DistanceScale) -> None:
         super().__init__(ground)
         self.counters = np.zeros(3, np.int64)
         self._empty()
@@ -171,7 +171,7 @@ class PiecedWindow(WindowIndex):
                 self._file(window, begin, end)
             else:
                 copied = copied_part(window.layout(), begin - window.base, end - window.base)
-                self._merge = _Merge(first, begin, end, Beside(partial(self.piece_of, copied, 0, end - begin)))
+                self._merge = _Merge(first, begin, end, BackgroundTask(partial(self.piece_of, copied, 0, end - begin)))
 
     def _take_over(self, window: MessageWindow, merge: _Merge) -> None:
         """Put a piece in the place of those it was made of; some of them may be dropped by now."""
@@ -234,7 +234,7 @@ class PiecedWindow(WindowIndex):
 
     def best(
         self,
-        subscribers: Subscribers,
+        subscribers: RankedSubscriptions,
         window: MessageWindow,
         numbers: NDArray[np.int32],
         n_wanted: NDArray[np.int32],
@@ -254,7 +254,7 @@ class PiecedWindow(WindowIndex):
     @abstractmethod
     def search(
         self,
-        subscribers: Subscribers,
+        subscribers: RankedSubscriptions,
         window: MessageWindow,
         numbers: NDArray[np.int32],
         turns: NDArray[np.int64],
@@ -265,7 +265,7 @@ class PiecedWindow(WindowIndex):
         """Write what `best` gives, for the positions of `numbers` in the order of `turns`."""
 
     def search_arrays(
-        self, subscribers: Subscribers, window: MessageWindow, limits: SearchLimits, found: Best, n_words: int
+        self, subscribers: RankedSubscriptions, window: MessageWindow, limits: SearchLimits, found: Best, n_words: int
     ) -> SearchArrays:
         """What every search for subscriptions of at most so many words reads and writes."""
         seen = np.zeros(self.n_tail, np.int32)
@@ -294,7 +294,7 @@ class PiecedWindow(WindowIndex):
         return sum(column.n_bytes for column in self.columns.values()) + tail + self.table.nbytes
 
 
-def _by_words(subscribers: Subscribers, numbers: NDArray[np.int32]) -> NDArray[np.int64]:
+def _by_words(subscribers: RankedSubscriptions, numbers: NDArray[np.int32]) -> NDArray[np.int64]:
     """Keyword by keyword, and for each from west to east: neighbours then search the same lists."""
     layout = subscribers.layout()
     return np.lexsort((layout.x[numbers], layout.keyword[layout.first[numbers]]))

@@ -12,7 +12,7 @@ import pytest
 
 import nearcast as nc
 from nearcast.engine.background_task import BackgroundMerge
-from nearcast.engine.batch_threads import run_beside, split_rows, usable_threads
+from nearcast.engine.batch_threads import run_in_threads, split_rows, usable_threads
 from nearcast.testing.budget import INTERPRETED, current_budget
 
 N_WORDS = 20
@@ -97,7 +97,7 @@ def test_pieces_come_back_in_order_whoever_took_them() -> None:
         return first + length
 
     for _ in range(20):
-        assert run_beside(work, split_rows(90_000, 3), 3) == [30_000 * number // 4 for number in range(1, 13)]
+        assert run_in_threads(work, split_rows(90_000, 3), 3) == [30_000 * number // 4 for number in range(1, 13)]
     # Helpers stay, with what they hold, instead of coming anew each time.
     assert len(names) <= 1 + max(1, (os.cpu_count() or 1) - 1)
 
@@ -108,7 +108,7 @@ def test_what_a_piece_runs_into_is_raised(bad: int) -> None:
         return 1 // (first - bad)
 
     with pytest.raises(ZeroDivisionError):
-        run_beside(work, split_rows(90_000, 3), 3)
+        run_in_threads(work, split_rows(90_000, 3), 3)
 
 
 def test_pieces_give_the_answers_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:

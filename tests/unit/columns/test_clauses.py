@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearcast.columns.aligned import LINE_BYTES, lined_copy
+from nearcast.columns.aligned import LINE_BYTES, aligned_copy
 from nearcast.columns.clauses import ClauseBatch, ClauseStore
 from nearcast.columns.growing import GrowingArray
 from nearcast.kernels.checks import PLAIN
@@ -112,4 +112,4 @@ def test_growing_arrays_begin_with_a_line_of_memory() -> None:
     for n in (1, 100, 10_000):
         column.extend(0, n)
         assert column.room.ctypes.data % LINE_BYTES == 0
-    assert lined_copy(column.used[3:].reshape(-1, 2)).ctypes.data % LINE_BYTES == 0
+    assert aligned_copy(column.used[3:].reshape(-1, 2)).ctypes.data % LINE_BYTES == 0

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nearcast.kernels.compile import kernel, lent
+from nearcast.kernels.compile import borrow, kernel
 
 
 class _Pair(NamedTuple):
@@ -16,7 +16,7 @@ class _Pair(NamedTuple):
 
 @kernel
 def _add_lent(pair, numbers, step):  # type: ignore[no-untyped-def]
-    pair, numbers, step = lent(pair), lent(numbers), lent(step)
+    pair, numbers, step = borrow(pair), borrow(numbers), borrow(step)
     for i in range(numbers.size):
         pair.first[i] += numbers[i] * step
     return pair.second[1:].sum()

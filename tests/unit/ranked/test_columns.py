@@ -11,17 +11,17 @@ import pytest
 from nearcast.columns.messages import counted_sets_of
 from nearcast.ranked.kernels.layouts import LENGTH, N_WORDS, WEIGHT, WORDS, X, Y
 from nearcast.ranked.kernels.relevance import steady_sum
-from nearcast.ranked.subscriptions import SubscriberBatch, Subscribers
+from nearcast.ranked.subscriptions import RankedSubscriptionBatch, RankedSubscriptions
 from nearcast.ranked.window import ArrivingMessages, MessageWindow
 
 WEIGHTS = np.array([1.0, 2.0, 3.0])
 
 
-def batch(numbers: list[int], words: list[list[int]]) -> SubscriberBatch:
+def batch(numbers: list[int], words: list[list[int]]) -> RankedSubscriptionBatch:
     n = len(numbers)
     start = np.concatenate([[0], np.cumsum([len(own) for own in words])]).astype(np.int64)
     keyword = np.array([word for own in words for word in own], np.int32)
-    return SubscriberBatch(
+    return RankedSubscriptionBatch(
         np.array(numbers, np.int32), np.zeros(n), np.zeros(n), np.full(n, 0.5), np.full(n, 2, np.int32), start, keyword
     )
 
@@ -35,7 +35,7 @@ def arriving(first_id: int, words: list[list[int]]) -> ArrivingMessages:
 
 
 def test_subscribers_are_put_replaced_and_removed() -> None:
-    rows = Subscribers()
+    rows = RankedSubscriptions()
     rows.put(batch([0, 2], [[0, 1], [2]]), WEIGHTS)
     assert rows.alive().tolist() == [0, 2]
     assert rows.layout().length[0] == math.sqrt(5)
@@ -45,12 +45,12 @@ def test_subscribers_are_put_replaced_and_removed() -> None:
     assert rows.remove(np.array([1, 2], np.int32)).tolist() == [2]
     rows.weigh(np.array([2.0, 0.0, 0.0]))
     assert rows.layout().length[0] == 2.0
-    assert Subscribers(rows.arrays()).alive().tolist() == [0]
+    assert RankedSubscriptions(rows.arrays()).alive().tolist() == [0]
     rows.put(batch([], []), WEIGHTS)
 
 
 def test_all_that_a_score_needs_of_a_subscriber_is_in_one_line() -> None:
-    rows = Subscribers()
+    rows = RankedSubscriptions()
     rows.put(batch([0], [[0, 1, 2]]), WEIGHTS)
     layout = rows.layout()
     assert layout.record[[X, Y, WEIGHT, LENGTH]].tolist() == [0.0, 0.0, 0.5, math.sqrt(14)]
@@ -61,7 +61,7 @@ def test_all_that_a_score_needs_of_a_subscriber_is_in_one_line() -> None:
 
 def test_the_words_of_replaced_subscribers_are_cleared_away(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nearcast.ranked.subscriptions._LEAST_WASTE", 0)
-    rows = Subscribers()
+    rows = RankedSubscriptions()
     for word in (0, 1, 2):
         rows.put(batch([0, 1], [[word], [2]]), WEIGHTS)
     layout = rows.layout()

@@ -12,7 +12,7 @@ import pytest
 
 import nearcast as nc
 from nearcast.ranked.impact_grid.index import ImpactGrid
-from nearcast.ranked.tick_engine import FloorRanking
+from nearcast.ranked.tick_engine import TickEngine
 
 N_SUBSCRIPTIONS = 24
 
@@ -158,14 +158,14 @@ def test_lists_are_refilled_together_before_they_lack_messages(monkeypatch: pyte
         ranker.publish_table(before)
         ranker.subscribe_table(subscriptions)
     n_alone = 0
-    refill_lacking = FloorRanking._refill_lacking
+    refill_lacking = TickEngine._refill_lacking
 
-    def counted(ranking: FloorRanking, found: Any) -> Any:
+    def counted(ranking: TickEngine, found: Any) -> Any:
         nonlocal n_alone
         n_alone += 1
         return refill_lacking(ranking, found)
 
-    monkeypatch.setattr(FloorRanking, "_refill_lacking", counted)
+    monkeypatch.setattr(TickEngine, "_refill_lacking", counted)
     for first in range(n_window, 4 * n_window, 2):
         batch = messages(first, 2)
         told = [ranker.publish_table(batch).to_pylist() for ranker in (ours, scan)]

@@ -28,7 +28,7 @@ from nearcast.boolean.frequency_grid.layout import (
     GridArrays,
     LateArrays,
 )
-from nearcast.columns.aligned import lined_empty, lined_zeros
+from nearcast.columns.aligned import aligned_empty, aligned_zeros
 from nearcast.kernels import csr
 from nearcast.kernels.hashing import LINE_SLOTS
 from nearcast.kernels.layouts import ClauseArrays
@@ -53,7 +53,7 @@ def no_grid(max_level: int) -> GridArrays:
     return GridArrays(
         np.zeros(2, np.int64),
         free_slots(0),
-        lined_empty(_FIRST_PLACE + SLACK, np.int32),
+        aligned_empty(_FIRST_PLACE + SLACK, np.int32),
         np.zeros(0, np.int32),
         np.zeros(6),
         np.zeros(1, np.float32),
@@ -72,7 +72,7 @@ def no_late(n_owners: int) -> LateArrays:
 def free_slots(n_keys: int) -> NDArray[np.int64]:
     """A table for `n_keys` that begins with a cache line and is half full then."""
     n_slots = (_SLOTS_PER_LIST * n_keys // LINE_SLOTS + 1) * LINE_SLOTS
-    return lined_zeros(2 * n_slots, np.int64)
+    return aligned_zeros(2 * n_slots, np.int64)
 
 
 def living(clauses: ClauseArrays) -> NDArray[np.int32]:
@@ -112,7 +112,7 @@ def assemble(
         # Where each message has every keyword, no copy would be too dear.
         copy_cost *= _DEARER
     door = np.zeros(2 * n_owners, np.int64)
-    run = lined_empty(_FIRST_PLACE + int(room.sum()) + SLACK, np.int32)
+    run = aligned_empty(_FIRST_PLACE + int(room.sum()) + SLACK, np.int32)
     found = (np.empty(n_lists, np.int64), np.empty(n_lists, np.int64))
     end, n_found = build.fill_lists(
         clauses,
@@ -162,7 +162,7 @@ def with_more_room(late: LateArrays, least_blocks: int) -> LateArrays:
     """The same with room for `least_blocks` more blocks at least, as many keys, and one more clause of many cells."""
     n_blocks, n_keys = int(late.head[N_BLOCKS]), int(late.head[N_KEYS])
     grown = max(least_blocks, n_blocks // 4) + MOST_CELLS
-    block = lined_empty((n_blocks + grown) * BLOCK_SIZE + SLACK, np.int32)
+    block = aligned_empty((n_blocks + grown) * BLOCK_SIZE + SLACK, np.int32)
     block[n_blocks * BLOCK_SIZE :] = 0
     block[: n_blocks * BLOCK_SIZE] = late.block[: n_blocks * BLOCK_SIZE]
     slot = free_slots(n_keys + grown)

@@ -9,7 +9,7 @@ import numpy as np
 from nearcast.kernels.compile import inline_kernel, kernel
 from nearcast.kernels.number_table import home_slot
 from nearcast.kernels.simd import prefetch
-from nearcast.kernels.word_table import absorb, word_key
+from nearcast.kernels.word_table import mix_into_hash, word_key
 
 FREE = -1
 ABSENT = -1
@@ -33,7 +33,7 @@ def text_keys(start, data, key):
     """Fill `key` with the key of each text of a column."""
     for i in range(key.size):
         low, high, _ = word_key(data, start[i], start[i + 1], False)
-        key[i] = absorb(low, high)
+        key[i] = mix_into_hash(low, high)
 
 
 @inline_kernel

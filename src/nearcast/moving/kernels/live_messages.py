@@ -59,7 +59,7 @@ def lives(alive_bits, slot):
 
 
 @kernel
-def push_mortal(queue, n_queued, heap, n_heap, expires, slots):
+def push_expiry(queue, n_queued, heap, n_heap, expires, slots):
     """Note when messages expire: in a queue while times do not fall, else in a heap, the first on top; returns their sizes."""
     for i in range(slots.size):
         slot = slots[i]
@@ -80,7 +80,7 @@ def push_mortal(queue, n_queued, heap, n_heap, expires, slots):
 
 
 @kernel
-def pop_due(queue, n_gone, n_queued, heap, n, expires, now, out):
+def pop_expired(queue, n_gone, n_queued, heap, n, expires, now, out):
     """Take every slot with expires <= now off the queue, of which `n_gone` are gone, and off the heap of `n`.
 
     Returns how many of the queue are gone now, the new size of the heap, and how many slots were written to `out`.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nearcast.kernels.compile import inline_kernel, kernel, lent
+from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.kernels.distances import euclidean_to_box
 from nearcast.moving.kernels.safe_regions import CIRCLE
 
@@ -93,7 +93,7 @@ def spread_cells(place, grid, home, most_away, budget, sides, message, is_in, se
 @kernel
 def breaks_promise(place, grid, cells, sides, message, is_in):
     """Whether a message is not in the same state in all safe cells."""
-    sides = lent(sides)
+    sides = borrow(sides)
     for at in range(cells.size):
         if not keeps_state(place, grid, cells[at], sides, message, is_in):
             return True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nearcast.kernels.compile import inline_kernel, kernel, lent
+from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.kernels.distances import euclidean_to_box, haversine_to_box_m
 
 NOT_SAFE, CIRCLE, BOX = 0, 1, 2
@@ -27,7 +27,7 @@ def border_distance(kind, x, y, wide, high, is_lonlat, x0, y0, x1, y1):
 @kernel
 def shrink_radii(places, is_lonlat, number, pair_subject, messages, pair_message, radius):
     """Let no radius reach beyond the border distance of one of its messages; `number[s]` is the subscriber of subject s."""
-    places, messages = lent(places), lent(messages)
+    places, messages = borrow(places), borrow(messages)
     kind, x, y, wide, high = places
     mx0, my0, mx1, my1 = messages
     for i in range(pair_subject.size):
@@ -42,7 +42,7 @@ def shrink_radii(places, is_lonlat, number, pair_subject, messages, pair_message
 @kernel
 def find_concerned(places, is_lonlat, radius, owner, messages, pair_message, is_concerned):
     """Mark the subscribers for whom a message lies where they may have come to by now, or have come from."""
-    places, messages = lent(places), lent(messages)
+    places, messages = borrow(places), borrow(messages)
     kind, x, y, wide, high = places
     mx0, my0, mx1, my1 = messages
     for i in range(owner.size):

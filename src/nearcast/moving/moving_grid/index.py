@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.columns.aligned import lined_zeros
+from nearcast.columns.aligned import aligned_zeros
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.engine.groups import Differences, Found, Groups, Matches, MessageGroups, MoveGroups
@@ -70,7 +70,7 @@ class MovingGrid(MovingIndex):
         self._frequency = np.zeros(clauses.n_keywords, np.int64)
         count_clauses(layout.keyword_start, layout.keyword, slots, self._frequency, 1)
         self._own_bit = bits_of_frequent(self._frequency)
-        self._record = lined_zeros(RECORD * clauses.n, np.int32)
+        self._record = aligned_zeros(RECORD * clauses.n, np.int32)
         clause_kernels.write_records(layout.keyword_start, layout.keyword, self._frequency, self._own_bit, slots, self._record)
         count = np.bincount(self._owners(slots), minlength=1 + clauses.n_keywords)
         self._clauses.clear(count.astype(np.int64))

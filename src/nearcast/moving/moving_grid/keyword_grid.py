@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.columns.aligned import lined_zeros
+from nearcast.columns.aligned import aligned_zeros
 from nearcast.kernels.hashing import LINE_SLOTS
 from nearcast.moving.moving_grid.kernels.keys import N_OWN_BITS, N_SHARED_BITS
 from nearcast.moving.moving_grid.kernels.lists import fill_slots, has_slots
@@ -48,7 +48,7 @@ class Side:
         self.lists = self._empty(count)
 
     def _empty(self, count: NDArray[np.int64]) -> SideArrays:
-        door = lined_zeros(2 * len(count), np.int64)
+        door = aligned_zeros(2 * len(count), np.int64)
         door[1::2] = levels_for(self._limit, count)
         head = np.zeros(HEAD_FIELDS, np.int64)
         head[N_BLOCKS] = 1
@@ -83,7 +83,7 @@ class Side:
     def widen(self, n_owners: int) -> None:
         """Make doors for more owners."""
         if n_owners > self.n_owners:
-            door = lined_zeros(2 * (n_owners + n_owners // 4), np.int64)
+            door = aligned_zeros(2 * (n_owners + n_owners // 4), np.int64)
             door[: len(self.lists.door)] = self.lists.door
             self.lists = self.lists._replace(door=door)
 
@@ -96,13 +96,13 @@ class Side:
         n_keys, n_blocks = int(lists.head[N_KEYS]) + n_more, int(lists.head[N_BLOCKS])
         if not has_slots(lists.slot, lists.head, n_more):
             # Whole cache lines, in which keys are looked for.
-            slot = lined_zeros(2 * LINE_SLOTS * int(_SLOTS_PER_KEY * n_keys / LINE_SLOTS + 1), np.int64)
+            slot = aligned_zeros(2 * LINE_SLOTS * int(_SLOTS_PER_KEY * n_keys / LINE_SLOTS + 1), np.int64)
             fill_slots(slot, lists.slot)
             # The order is another one: a round of the sweep begins again.
             lists.head[CURSOR] = 0
             self.lists = lists._replace(slot=slot)
             return
-        pool = lined_zeros(
+        pool = aligned_zeros(
             (n_blocks + n_blocks // 2 + BLOCKS_OF_ENTRY * (n_more + 1) + _FEWEST_BLOCKS) * BLOCK + SLACK, np.int32
         )
         n_used = n_blocks * BLOCK
@@ -162,6 +162,6 @@ def widened(array: NDArray[Any], n: int) -> NDArray[Any]:
     """Room for what came after the build."""
     if n <= len(array):
         return array
-    wider = lined_zeros(n + n // 4, array.dtype)
+    wider = aligned_zeros(n + n // 4, array.dtype)
     wider[: len(array)] = array
     return wider

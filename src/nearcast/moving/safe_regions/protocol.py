@@ -23,7 +23,7 @@ _KINDS: dict[bool | str, type[SafeRegions]] = {True: SafeRegions, "cells": SafeC
 Positions = Callable[[list[Id]], Mapping[Id, object]]
 
 
-class SilentSubscribers:
+class SafeRegionProtocol:
     """Promises safe regions, asks `positions` for the regions of who is concerned by a message, and counts what is sent."""
 
     def __init__(self, positions: Positions | None, kind: bool | str) -> None:

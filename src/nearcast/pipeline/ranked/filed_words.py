@@ -11,7 +11,7 @@ from nearcast.pipeline.plan.routing import WordOrder
 from nearcast.pipeline.plan.shard_plan import ShardPlan
 from nearcast.pipeline.ranked.prefixes import is_in_prefix, suffix_lengths
 from nearcast.pipeline.ranked.word_homes import word_homes, word_ranks
-from nearcast.ranked.subscriptions import SubscriberBatch
+from nearcast.ranked.subscriptions import RankedSubscriptionBatch
 
 
 class FiledWords(NamedTuple):
@@ -23,7 +23,7 @@ class FiledWords(NamedTuple):
 
 
 def filed_words(
-    plan: ShardPlan, order: WordOrder, weights: NDArray[np.float64], batch: SubscriberBatch, floor: NDArray[np.float64]
+    plan: ShardPlan, order: WordOrder, weights: NDArray[np.float64], batch: RankedSubscriptionBatch, floor: NDArray[np.float64]
 ) -> FiledWords:
     """By a plan by words: all words of a subscription, or those of the prefix that its floor allows."""
     start, word = batch.keyword_start, batch.keyword

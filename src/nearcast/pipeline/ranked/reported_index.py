@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from nearcast.engine.parameters import Parameters
 from nearcast.kernels.layouts import CANDIDATES
-from nearcast.ranked.index import AheadIndex, Ground, with_more
-from nearcast.ranked.kernels.layouts import BASE, FoundArrays, SubscriberArrays, WindowArrays
+from nearcast.ranked.index import AheadIndex, DistanceScale, with_more
+from nearcast.ranked.kernels.layouts import BASE, FoundArrays, RankedSubscriptionArrays, WindowArrays
 from nearcast.ranked.kernels.score_pairs import score_some
-from nearcast.ranked.subscriptions import Subscribers
+from nearcast.ranked.subscriptions import RankedSubscriptions
 
 Reported = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
 _NEVER = -2
@@ -36,7 +36,7 @@ class ReportedIndex(AheadIndex):
 
     def __init__(self) -> None:
         super().__init__(Parameters())
-        self._ground = Ground(False, 1.0)
+        self._ground = DistanceScale(False, 1.0)
         # By subscription: the batch in which its floor fell last, and where it was then.
         self._fell_in, self._floor = np.empty(0, np.int64), np.empty(0)
         self._changed = np.empty(0, np.int32)
@@ -67,13 +67,13 @@ class ReportedIndex(AheadIndex):
         self._first_tick, self._start = first_tick, start
         self._subscriber, self._score = subscriber[taken].astype(np.int32), score[taken]
 
-    def take_changed(self, subscribers: Subscribers) -> NDArray[np.int32]:
+    def take_changed(self, subscribers: RankedSubscriptions) -> NDArray[np.int32]:
         """Whose floors changed since the last time."""
         changed, self._changed = np.unique(self._changed), np.empty(0, np.int32)
         return changed[subscribers.is_alive(changed)]
 
     def find(
-        self, subscribers: SubscriberArrays, window: WindowArrays, first: int, last: int, counters: NDArray[np.int64]
+        self, subscribers: RankedSubscriptionArrays, window: WindowArrays, first: int, last: int, counters: NDArray[np.int64]
     ) -> FoundArrays:
         fallen = self._looks_itself()
         fallen = fallen[subscribers.is_alive[fallen] != 0]
@@ -90,7 +90,12 @@ class ReportedIndex(AheadIndex):
         return np.flatnonzero(self._fell_in > self._known).astype(np.int32)
 
     def find_too(
-        self, subscribers: SubscriberArrays, window: WindowArrays, found: FoundArrays, place: int, numbers: NDArray[np.int32]
+        self,
+        subscribers: RankedSubscriptionArrays,
+        window: WindowArrays,
+        found: FoundArrays,
+        place: int,
+        numbers: NDArray[np.int32],
     ) -> FoundArrays:
         n = found.last - place
         subscriber, score, start = np.empty(n * len(numbers), np.int32), np.empty(n * len(numbers)), np.zeros(n + 1, np.int64)
@@ -101,21 +106,21 @@ class ReportedIndex(AheadIndex):
 
     # --- subscriptions -----------------------------------------------------------------------------------------------
 
-    def build(self, subscribers: Subscribers, threshold: NDArray[np.float64], ground: Ground) -> None:
+    def build(self, subscribers: RankedSubscriptions, threshold: NDArray[np.float64], ground: DistanceScale) -> None:
         self._ground = ground
         self.insert(subscribers, threshold, subscribers.alive())
 
-    def insert(self, subscribers: Subscribers, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
+    def insert(self, subscribers: RankedSubscriptions, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
         # Whoever is new is looked for without a floor.
         self._note(threshold, numbers, _NEVER)
 
-    def delete(self, subscribers: Subscribers, numbers: NDArray[np.int32]) -> None:
+    def delete(self, subscribers: RankedSubscriptions, numbers: NDArray[np.int32]) -> None:
         """Nothing is filed."""
 
-    def lowered(self, subscribers: Subscribers, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
+    def lowered(self, subscribers: RankedSubscriptions, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
         self._note(threshold, numbers, self._number)
 
-    def raised(self, subscribers: Subscribers, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
+    def raised(self, subscribers: RankedSubscriptions, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
         self._changed = np.concatenate([self._changed, numbers])
 
     def _note(self, threshold: NDArray[np.float64], numbers: NDArray[np.int32], fell_in: int) -> None:
@@ -128,13 +133,13 @@ class ReportedIndex(AheadIndex):
 
     # --- insight and disk --------------------------------------------------------------------------------------------
 
-    def explain(self, subscribers: Subscribers, number: int) -> list[str]:
+    def explain(self, subscribers: RankedSubscriptions, number: int) -> list[str]:
         return ["messages for it are looked for elsewhere"]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         return {"fell_in": self._fell_in, "floor": self._floor, "changed": self._changed}
 
-    def restore(self, arrays: Mapping[str, NDArray[Any]], ground: Ground) -> None:
+    def restore(self, arrays: Mapping[str, NDArray[Any]], ground: DistanceScale) -> None:
         self._ground = ground
         # An engine of another index was saved without: its subscriptions come anew.
         if "fell_in" in arrays:

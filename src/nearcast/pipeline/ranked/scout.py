@@ -26,13 +26,13 @@ from nearcast.pipeline.plan.shard_plan import ShardPlan
 from nearcast.pipeline.ranked.filed_words import filed_words
 from nearcast.pipeline.ranked.owner import FLOOR
 from nearcast.pipeline.ranked.word_homes import concerns
-from nearcast.ranked.index import AheadIndex, Ground
+from nearcast.ranked.index import AheadIndex, DistanceScale
 from nearcast.ranked.indexes import RANKED_INDEXES
 from nearcast.ranked.kernels.layouts import WindowArrays
 from nearcast.ranked.max_distance import reach_of
 from nearcast.ranked.reading import ReadSubscribers, read_arriving_table, read_ranked_table
 from nearcast.ranked.subscription_table import table_of_subscribers
-from nearcast.ranked.subscriptions import Subscribers
+from nearcast.ranked.subscriptions import RankedSubscriptions
 from nearcast.ranked.window import MessageWindow
 from nearcast.ranked.word_weights import WordWeights
 
@@ -57,8 +57,8 @@ class Scout:
         self._order, self._keywords = plan.word_order(), plan.keywords
         self._weights = WordWeights(settings["idf"], settings["n_documents"])
         self._space = space_of(settings["space"])
-        self._ground = Ground(self._space.is_lonlat, reach_of(self._space, None, settings["max_distance"]))
-        self._ids, self._subscribers = Identifiers(), Subscribers()
+        self._ground = DistanceScale(self._space.is_lonlat, reach_of(self._space, None, settings["max_distance"]))
+        self._ids, self._subscribers = Identifiers(), RankedSubscriptions()
         index = create(RANKED_INDEXES, "auto", {})
         assert isinstance(index, AheadIndex)
         self._index = index

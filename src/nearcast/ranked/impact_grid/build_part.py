@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.columns.aligned import lined_copy, lined_zeros
+from nearcast.columns.aligned import aligned_copy, aligned_zeros
 from nearcast.ranked.impact_grid.kernels.build import (
     BEYOND,
     DONE,
@@ -41,10 +41,10 @@ from nearcast.ranked.impact_grid.layout import (
     PartArrays,
     WordArrays,
 )
-from nearcast.ranked.index import Ground
+from nearcast.ranked.index import DistanceScale
 from nearcast.ranked.kernels.bounds import N_FIGURES, Frame, coordinates_of, frame_of
 from nearcast.ranked.kernels.layouts import WindowArrays
-from nearcast.ranked.subscriptions import Subscribers
+from nearcast.ranked.subscriptions import RankedSubscriptions
 
 # So many of the newest messages tell what messages are like.
 SAMPLE = 200_000
@@ -101,7 +101,7 @@ def empty_rows(first: int, n_keywords: int) -> NDArray[np.int32]:
     return row.reshape(-1)
 
 
-def grid_around(ground: Ground, subscribers: Subscribers, window: WindowArrays | None) -> tuple[Grid, Frame]:
+def grid_around(ground: DistanceScale, subscribers: RankedSubscriptions, window: WindowArrays | None) -> tuple[Grid, Frame]:
     """A grid over all places there are."""
     rows, alive = subscribers.layout(), subscribers.alive()
     x, y = rows.x[alive], rows.y[alive]
@@ -125,7 +125,7 @@ def build_part(
     sample: Sample,
     grid: Grid,
     frame: Frame,
-    subscribers: Subscribers,
+    subscribers: RankedSubscriptions,
     floor: NDArray[np.float64],
     numbers: NDArray[np.int32],
     part: int,
@@ -167,10 +167,10 @@ def build_part(
     n_slots = 16
     while 2 * n_slots < 3 * int(sizes[2]):
         n_slots *= 2
-    slot, sieve = lined_zeros(2 * n_slots, np.int64), np.zeros(n_slots, np.uint8)
+    slot, sieve = aligned_zeros(2 * n_slots, np.int64), np.zeros(n_slots, np.uint8)
     file_cells(cell, int(sizes[2]), slot, sieve)
     entry[int(sizes[0]) : int(sizes[0]) + BEYOND] = 0
-    return PartArrays(lined_copy(bucket[: 2 * int(sizes[1])]), slot, sieve, lined_copy(entry[: int(sizes[0]) + BEYOND]))
+    return PartArrays(aligned_copy(bucket[: 2 * int(sizes[1])]), slot, sieve, aligned_copy(entry[: int(sizes[0]) + BEYOND]))
 
 
 def no_part() -> PartArrays:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.columns.aligned import lined_zeros
+from nearcast.columns.aligned import aligned_zeros
 from nearcast.engine.parameters import Parameters
 from nearcast.errors import IndexParameterError
 from nearcast.kernels.layouts import CANDIDATES, NODES
@@ -23,10 +23,10 @@ from nearcast.ranked.impact_grid.kernels.score_candidates import bits_of_subscri
 from nearcast.ranked.impact_grid.kernels.simd_near_plain import N_SLOTS, OWN
 from nearcast.ranked.impact_grid.layout import N_PARTS, FindScratch, Grid, PartArrays, WordArrays
 from nearcast.ranked.impact_grid.rebuild import Everything, Filed, Filing, with_words_of
-from nearcast.ranked.index import AheadIndex, Ground, with_more
+from nearcast.ranked.index import AheadIndex, DistanceScale, with_more
 from nearcast.ranked.kernels.bounds import N_FIGURES, Frame
-from nearcast.ranked.kernels.layouts import FoundArrays, SubscriberArrays, WindowArrays
-from nearcast.ranked.subscriptions import Subscribers
+from nearcast.ranked.kernels.layouts import FoundArrays, RankedSubscriptionArrays, WindowArrays
+from nearcast.ranked.subscriptions import RankedSubscriptions
 
 # The first part has most subscriptions, the second those filed since, up to this share; the last few are in no list at all.
 _SECOND_SHARE, _LEAST_SECOND = 128, 4096
@@ -77,11 +77,11 @@ class ImpactGrid(AheadIndex):
     def __init__(self, parameters: ImpactParameters) -> None:
         super().__init__(parameters)
         self._window: WindowArrays | None = None
-        self._clear(Ground(False, 1.0))
+        self._clear(DistanceScale(False, 1.0))
 
-    def _clear(self, ground: Ground) -> None:
+    def _clear(self, ground: DistanceScale) -> None:
         self._ground = ground
-        self._grid, self._frame = grid_around(ground, Subscribers(), None)
+        self._grid, self._frame = grid_around(ground, RankedSubscriptions(), None)
         self._sample = sample_of(None, self._grid)
         # What subscriptions are filed with; their records have what it is now.
         self._floor = np.zeros(0)
@@ -89,7 +89,7 @@ class ImpactGrid(AheadIndex):
         # Subscriptions of the first part, and of the second; those in no list; and those of which that is not decided yet.
         self._n_filed, self._second, self._fresh = 0, np.empty(0, np.int32), np.empty(0, np.int32)
         self._waiting: list[NDArray[np.int32]] = []
-        self._subscribers = Subscribers()
+        self._subscribers = RankedSubscriptions()
         # What is under way in a thread; nobody asks any more for what was before.
         self._filing: Filing | None = None
         self._n_seen = 0
@@ -100,27 +100,27 @@ class ImpactGrid(AheadIndex):
 
     # --- subscriptions -----------------------------------------------------------------------------------------------
 
-    def learn(self, subscribers: Subscribers, window: WindowArrays) -> None:
+    def learn(self, subscribers: RankedSubscriptions, window: WindowArrays) -> None:
         self._window, self._subscribers = window, subscribers
         if self._n_filed and self._n_seen >= max(_LEAST_LATER, _SAMPLES_LATER * self._sample.n):
             self._file_all(subscribers, is_beside=self._n_filed >= _LEAST_BESIDE)
 
-    def build(self, subscribers: Subscribers, threshold: NDArray[np.float64], ground: Ground) -> None:
+    def build(self, subscribers: RankedSubscriptions, threshold: NDArray[np.float64], ground: DistanceScale) -> None:
         self._clear(ground)
         self._note(subscribers, threshold, subscribers.alive())
         self._file_all(subscribers)
 
-    def insert(self, subscribers: Subscribers, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
+    def insert(self, subscribers: RankedSubscriptions, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
         if len(numbers):
             self._note_changed(numbers)
             self._note(subscribers, threshold, numbers)
             self._file(subscribers, numbers)
 
-    def delete(self, subscribers: Subscribers, numbers: NDArray[np.int32]) -> None:
+    def delete(self, subscribers: RankedSubscriptions, numbers: NDArray[np.int32]) -> None:
         subscribers.forget_words(numbers)
         self._floor[numbers] = _NO_FLOOR
 
-    def lowered(self, subscribers: Subscribers, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
+    def lowered(self, subscribers: RankedSubscriptions, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
         self._note_changed(numbers)
         below = numbers[threshold[numbers] < self._floor[numbers]]
         self.raised(subscribers, threshold, numbers)
@@ -128,10 +128,10 @@ class ImpactGrid(AheadIndex):
             self._floor[below] = threshold[below]
             self._file(subscribers, below)
 
-    def raised(self, subscribers: Subscribers, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
+    def raised(self, subscribers: RankedSubscriptions, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
         subscribers.floor[numbers] = threshold[numbers]
 
-    def _note(self, subscribers: Subscribers, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
+    def _note(self, subscribers: RankedSubscriptions, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
         """Take over the floors of new subscriptions."""
         n = subscribers.n
         if n > len(self._floor):
@@ -139,7 +139,7 @@ class ImpactGrid(AheadIndex):
         self._floor[numbers] = threshold[numbers]
         self.raised(subscribers, threshold, numbers)
 
-    def _file(self, subscribers: Subscribers, numbers: NDArray[np.int32]) -> None:
+    def _file(self, subscribers: RankedSubscriptions, numbers: NDArray[np.int32]) -> None:
         """With what else waits, when the next message comes."""
         self._subscribers = subscribers
         self._waiting.append(numbers.copy())
@@ -180,7 +180,7 @@ class ImpactGrid(AheadIndex):
         """Who is in no list."""
         return np.unique(np.concatenate([self._fresh, *self._waiting])) if self._waiting else self._fresh
 
-    def _file_all(self, subscribers: Subscribers, is_beside: bool = False) -> None:
+    def _file_all(self, subscribers: RankedSubscriptions, is_beside: bool = False) -> None:
         """At once, or in a thread beside the messages, if that is not under way already."""
         everything = Everything(self._ground, subscribers, self._window, self._cost_of_cell(subscribers))
         if not is_beside:
@@ -201,12 +201,12 @@ class ImpactGrid(AheadIndex):
         if self._filing is not None:
             self._filing.changed.append(numbers.copy())
 
-    def _part_of(self, subscribers: Subscribers, numbers: NDArray[np.int32], part: int) -> PartArrays:
+    def _part_of(self, subscribers: RankedSubscriptions, numbers: NDArray[np.int32], part: int) -> PartArrays:
         self._sample = with_words_of(subscribers, self._sample)
         cost = self._cost_of_cell(subscribers)
         return build_part(self._sample, self._grid, self._frame, subscribers, self._floor, numbers, part, cost)
 
-    def _cost_of_cell(self, subscribers: Subscribers) -> float:
+    def _cost_of_cell(self, subscribers: RankedSubscriptions) -> float:
         assert isinstance(self.parameters, ImpactParameters)
         return self.parameters.cell_cost * min(1.0, math.sqrt(_MANY / max(1, subscribers.n)))
 
@@ -218,7 +218,7 @@ class ImpactGrid(AheadIndex):
     # --- messages ----------------------------------------------------------------------------------------------------
 
     def find(
-        self, subscribers: SubscriberArrays, window: WindowArrays, first: int, last: int, counters: NDArray[np.int64]
+        self, subscribers: RankedSubscriptionArrays, window: WindowArrays, first: int, last: int, counters: NDArray[np.int64]
     ) -> FoundArrays:
         self._file_waiting()
         start = np.zeros(last - first + 1, np.int64)
@@ -250,7 +250,12 @@ class ImpactGrid(AheadIndex):
             self._scratch = _scratch_for(2 * most)
 
     def find_too(
-        self, subscribers: SubscriberArrays, window: WindowArrays, found: FoundArrays, place: int, numbers: NDArray[np.int32]
+        self,
+        subscribers: RankedSubscriptionArrays,
+        window: WindowArrays,
+        found: FoundArrays,
+        place: int,
+        numbers: NDArray[np.int32],
     ) -> FoundArrays:
         n = found.last - place
         n_near = n * len(numbers)
@@ -264,7 +269,7 @@ class ImpactGrid(AheadIndex):
 
     # --- insight and disk --------------------------------------------------------------------------------------------
 
-    def explain(self, subscribers: Subscribers, number: int) -> list[str]:
+    def explain(self, subscribers: RankedSubscriptions, number: int) -> list[str]:
         where = "in no list yet, looked at by every message" if number in self._unlisted() else "in the first part"
         where = "in the second part" if number in self._second else where
         return [f"{where}, with floor {self._floor[number]:.6g}"]
@@ -282,7 +287,7 @@ class ImpactGrid(AheadIndex):
         counts = np.array([self._sample.n, self._n_filed, self._n_seen], np.int64)
         return {**own, "counts": counts, "grid": np.array(self._grid, float), "frame": np.array(self._frame, float)}
 
-    def restore(self, arrays: Mapping[str, NDArray[Any]], ground: Ground) -> None:
+    def restore(self, arrays: Mapping[str, NDArray[Any]], ground: DistanceScale) -> None:
         self._clear(ground)
         # Parts and the mass are never written to, floors and rows of words are.
         self._parts = [PartArrays(*(arrays[f"{name}{at}"] for name in PartArrays._fields)) for at in range(N_PARTS)]
@@ -294,7 +299,7 @@ class ImpactGrid(AheadIndex):
         self._frame = Frame(bool(arrays["frame"][0]), *arrays["frame"][1:].tolist())
 
 
-def _bits_of(subscribers: SubscriberArrays, numbers: NDArray[np.int32]) -> NDArray[np.int64]:
+def _bits_of(subscribers: RankedSubscriptionArrays, numbers: NDArray[np.int32]) -> NDArray[np.int64]:
     bits = np.empty(len(numbers), np.int64)
     bits_of_subscribers(subscribers, numbers, bits)
     return bits
@@ -312,7 +317,7 @@ def _scratch_for(n_words: int) -> FindScratch:
     """For messages of up to so many words."""
     item, owner = np.empty((2, max(n_words, _LEAST_WORDS) * LISTS_OF_WORD), np.int64)
     item_start, near_start = np.empty((2, MOST_AT_ONCE + 1), np.int64)
-    figures, worth = np.zeros(OWN + n_words, np.float32), lined_zeros(N_SLOTS * n_words, np.int16)
+    figures, worth = np.zeros(OWN + n_words, np.float32), aligned_zeros(N_SLOTS * n_words, np.int16)
     known, common, repeated = np.zeros(N_KNOWN * n_words, np.int64), np.empty(max(1, n_words)), np.empty(N_FIGURES * n_words)
     return FindScratch(item, owner, item_start, near_start, figures, worth, known, empty_table(n_words), common, repeated)
 

@@ -7,13 +7,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.engine.in_thread import Beside
+from nearcast.engine.in_thread import BackgroundTask
 from nearcast.ranked.impact_grid.build_part import SAMPLE, Sample, build_part, empty_rows, grid_around, sample_of
 from nearcast.ranked.impact_grid.layout import N_COLUMNS, Grid, PartArrays, WordArrays
-from nearcast.ranked.index import Ground
+from nearcast.ranked.index import DistanceScale
 from nearcast.ranked.kernels.bounds import Frame
 from nearcast.ranked.kernels.layouts import WindowArrays
-from nearcast.ranked.subscriptions import Subscribers
+from nearcast.ranked.subscriptions import RankedSubscriptions
 from nearcast.ranked.window import copied_part
 
 
@@ -31,8 +31,8 @@ class Filed(NamedTuple):
 class Everything(NamedTuple):
     """What it takes to file all subscriptions; nobody else writes to it."""
 
-    ground: Ground
-    subscribers: Subscribers
+    ground: DistanceScale
+    subscribers: RankedSubscriptions
     window: WindowArrays | None
     cost_of_cell: float
 
@@ -49,7 +49,7 @@ class Everything(NamedTuple):
         return self._replace(subscribers=self.subscribers.copy(), window=window)
 
 
-class Filing(Beside[Filed]):
+class Filing(BackgroundTask[Filed]):
     """Everything is filed in a thread."""
 
     def __init__(self, everything: Everything) -> None:
@@ -58,7 +58,7 @@ class Filing(Beside[Filed]):
         self.changed: list[NDArray[np.int32]] = []
 
 
-def with_words_of(subscribers: Subscribers, sample: Sample) -> Sample:
+def with_words_of(subscribers: RankedSubscriptions, sample: Sample) -> Sample:
     """A sample that has a row for every word of a subscription."""
     row, edge = sample.words
     n_known, n_keywords = len(row) // N_COLUMNS, int(subscribers.layout().keyword.max(initial=-1)) + 1

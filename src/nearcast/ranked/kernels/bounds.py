@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nearcast.kernels.compile import inline_kernel, kernel, lent
+from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.kernels.distances import EARTH_RADIUS_M
 
 # Whatever is farther from the origin is moved to this distance, which brings no two points apart.
@@ -134,7 +134,7 @@ def heft_with(frequency, window, place, at, repeated, n_repeated):
 @kernel
 def locate_messages(window, first, frame, place):
     """Write coordinates of the messages from place `first` on."""
-    window = lent(window)
+    window = borrow(window)
     for i in range(place.shape[1]):
         at = first + i
         place[0, i], place[1, i], place[2, i] = coordinates(frame, window.x[at], window.y[at])

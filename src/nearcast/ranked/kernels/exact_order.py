@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nearcast.kernels.compile import inline_kernel, kernel, lent
+from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.kernels.simd import move_within
 from nearcast.ranked.kernels.layouts import BASE
 from nearcast.ranked.kernels.list_layout import (
@@ -39,7 +39,7 @@ def number_at(buffers, base, s, position):
 @kernel
 def exact_score(buffers, window, judge, s, position):
     """The score of the message at a position of a list, as it was when it came."""
-    buffers, window, judge = lent(buffers), lent(window), lent(judge)
+    buffers, window, judge = borrow(buffers), borrow(window), borrow(judge)
     score = judge.score
     if score[position] == _NOT_SCORED:
         place = number_at(buffers, window.head[BASE], s, position) - window.head[BASE]
@@ -50,7 +50,7 @@ def exact_score(buffers, window, judge, s, position):
 @kernel
 def ranks_first(buffers, window, judge, s, a, b):
     """Whether the message at position `a` of a list ranks before the one at `b`."""
-    buffers, window, judge = lent(buffers), lent(window), lent(judge)
+    buffers, window, judge = borrow(buffers), borrow(window), borrow(judge)
     key_at, base = 2 * buffers.row[s * ROW + START], window.head[BASE]
     if buffers.key[key_at + a] != buffers.key[key_at + b]:
         return buffers.key[key_at + a] > buffers.key[key_at + b]
@@ -74,7 +74,7 @@ def start_scoring(judge, size):
 @kernel
 def order_living(buffers, window, judge, s, oldest, is_in_order):
     """Write the positions of the living messages of a list, best first; returns how many there are."""
-    buffers, window, judge = lent(buffers), lent(window), lent(judge)
+    buffers, window, judge = borrow(buffers), borrow(window), borrow(judge)
     order, base, is_alive = judge.order, window.head[BASE], window.is_alive
     size = held_of(buffers.row[s * ROW + SIZE], room_of(buffers.row[s * ROW + ROOMS]))
     keys, key_at = buffers.key, 2 * buffers.row[s * ROW + START]
@@ -111,7 +111,7 @@ def set_last(row, pool, keys, s, order, n):
 @kernel
 def enter_exactly(buffers, window, judge, s, oldest, is_in_order):
     """Whom the message put in last pushes out of the best k: its number, NOBODY, or NOT_SHOWN if it is not among them."""
-    buffers, window, judge = lent(buffers), lent(window), lent(judge)
+    buffers, window, judge = borrow(buffers), borrow(window), borrow(judge)
     row, order, base = buffers.row, judge.order, window.head[BASE]
     clear_over(buffers, judge, base, window.is_alive, s, oldest, is_in_order)
     n = order_living(buffers, window, judge, s, oldest, is_in_order)
@@ -137,7 +137,7 @@ def find_last(buffers, s):
 @kernel
 def make_room(buffers, window, judge, s, oldest, is_in_order):
     """Clear a full list of what is over, or keep its best, of which the last is the guard from now on; True if it was cut."""
-    buffers, window, judge = lent(buffers), lent(window), lent(judge)
+    buffers, window, judge = borrow(buffers), borrow(window), borrow(judge)
     row, pool, keys, order, base = buffers.row, buffers.pool, buffers.key, judge.order, window.head[BASE]
     room, start = room_of(row[s * ROW + ROOMS]), row[s * ROW + START]
     lows = lows_at(start, room)
@@ -160,7 +160,7 @@ def make_room(buffers, window, judge, s, oldest, is_in_order):
 @kernel
 def write_shown(buffers, window, judge, asked, from_rank, oldest, is_in_order, start, number, score):
     """Write the best k of each of these subscriptions from a rank on, in order; `start` gets where each begins."""
-    buffers, window, judge = lent(buffers), lent(window), lent(judge)
+    buffers, window, judge = borrow(buffers), borrow(window), borrow(judge)
     base, rooms = window.head[BASE], buffers.row[ROOMS::ROW]
     n = 0
     for i in range(asked.size):

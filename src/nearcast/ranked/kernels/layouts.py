@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 
-class SubscriberArrays(NamedTuple):
+class RankedSubscriptionArrays(NamedTuple):
     """Ranked subscriptions by number. Keywords of `s` are `keyword[first[s]:first[s] + n_words[s]]`: sorted, distinct.
 
     All that a score needs of a subscription is in its record, a line of memory; some columns of the records have names.

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nearcast.kernels.compile import inline_kernel
-from nearcast.ranked.kernels.layouts import SubscriberArrays
+from nearcast.ranked.kernels.layouts import RankedSubscriptionArrays
 from nearcast.ranked.kernels.simd_keys_plain import MOST_KEY
 
 
@@ -178,11 +178,11 @@ DROP = 5
 TAKEN_BACK = 0
 
 
-class JudgeArrays(NamedTuple):
+class ScorerArrays(NamedTuple):
     """What it takes to score exactly, and scratch for the messages of one list."""
 
     ground: tuple[bool, float]
-    subscribers: SubscriberArrays
+    subscribers: RankedSubscriptionArrays
     common: np.ndarray  # float64[words]
     marked_key: np.ndarray  # uint16[most room + KEY_LANES], see `mark_over`
     marked_low: np.ndarray  # int32[most room]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nearcast.kernels.compile import inline_kernel, kernel, lent
+from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.ranked.kernels.list_layout import (
     FLOOR,
     GUARD_NUMBER,
@@ -64,7 +64,7 @@ def mark_over(pool, keys, start, room, n, is_alive, base, oldest, marked_key, ma
 @kernel
 def clear_over(buffers, judge, base, is_alive, s, oldest, is_in_order):
     """Take out the messages that are over; the others are in the order they came in, from the first place on."""
-    buffers, judge = lent(buffers), lent(judge)
+    buffers, judge = borrow(buffers), borrow(judge)
     row, pool, keys, scratch_key, scratch_low = buffers.row, buffers.pool, buffers.key, judge.marked_key, judge.marked_low
     start, room = row[s * ROW + START], room_of(row[s * ROW + ROOMS])
     lows = lows_at(start, room)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nearcast.kernels.compile import inline_kernel, kernel, lent
+from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.kernels.simd import lowest_lane
 from nearcast.ranked.kernels.exact_order import NOBODY, find_last, number_at, order_living, ranks_first, set_last, start_scoring
 from nearcast.ranked.kernels.layouts import BASE
@@ -180,7 +180,7 @@ def find_scarce(buffers, numbers, oldest, is_scarce):
 @kernel
 def drop_exactly(buffers, window, judge, changes, s, tick, oldest_before, oldest, is_in_order):
     """Tell which of the best k have ended in this tick, and who takes their places; clears the list of what is over."""
-    buffers, window, judge, changes = lent(buffers), lent(window), lent(judge), lent(changes)
+    buffers, window, judge, changes = borrow(buffers), borrow(window), borrow(judge), borrow(changes)
     row, base = buffers.row, window.head[BASE]
     n_told, tick_of, subscriber_of, number_of, change_of, score_of = changes
     k, size = k_of(row[s * ROW + ROOMS]), held_of(row[s * ROW + SIZE], room_of(row[s * ROW + ROOMS]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nearcast.kernels.compile import kernel, lent
+from nearcast.kernels.compile import borrow, kernel
 from nearcast.kernels.simd import prefetch
 from nearcast.ranked.kernels.layouts import BASE, MESSAGE_RECORD, RECORD
 from nearcast.ranked.kernels.rank_changes import NOT_TOLD
@@ -15,7 +15,7 @@ _AHEAD = 12
 @kernel
 def score_told(judge, window, changes):
     """Score what was told without a score; the messages are still in the window."""
-    judge, window, changes = lent(judge), lent(window), lent(changes)
+    judge, window, changes = borrow(judge), borrow(window), borrow(changes)
     ground, subscribers, common = judge.ground, judge.subscribers, judge.common
     subscriber, number, score, base = changes.subscriber, changes.number, changes.score, window.head[BASE]
     record, message, keyword_start = subscribers.record, window.record, window.keyword_start

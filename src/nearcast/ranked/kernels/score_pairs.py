@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nearcast.kernels.compile import kernel, lent
+from nearcast.kernels.compile import borrow, kernel
 from nearcast.ranked.kernels.window_search import NOT_HERE, score_at
 
 
@@ -12,7 +12,7 @@ def score_some(ground, subscribers, window, floor, numbers, first, last, common,
 
     `subscriber` and `score` have room for all of them, `common` for the words of the longest; returns how many there are.
     """
-    subscribers, window = lent(subscribers), lent(window)
+    subscribers, window = borrow(subscribers), borrow(window)
     n = 0
     for place in range(first, last):
         start[place - first] = n

@@ -6,7 +6,7 @@ the second touch undoes of the first is taken back, so that a tick tells what di
 
 from __future__ import annotations
 
-from nearcast.kernels.compile import inline_kernel, kernel, lent
+from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.kernels.simd import prefetch
 from nearcast.ranked.kernels.exact_order import NOBODY, NOT_SHOWN, enter_exactly, make_room
 from nearcast.ranked.kernels.expiry_calendar import has_chunks, let_wait, oldest_shown, take_waiting, wait_at
@@ -92,8 +92,8 @@ _ROWS_AHEAD, _LISTS_AHEAD, _TOGETHER, _PER_LINE = 32, 8, 8, 16
 @kernel
 def run_floor_ticks(found, buffers, window, judge, ends, run, changes, last, is_timed, n_counted):
     """Let messages arrive up to place `last`, or what is due end; returns what stopped the run, see `run_layout.py`."""
-    buffers, window, ends, run, changes = lent(buffers), lent(window), lent(ends), lent(run), lent(changes)
-    found, judge = lent(found), lent(judge)
+    buffers, window, ends, run, changes = borrow(buffers), borrow(window), borrow(ends), borrow(run), borrow(changes)
+    found, judge = borrow(found), borrow(judge)
     at = run.at
     while True:
         place = next_arrival(window, run, last, is_timed)
@@ -132,11 +132,11 @@ def finish_tick(found, buffers, window, judge, ends, run, changes, is_timed, n_c
 @kernel
 def admit_found(found, buffers, window, judge, ends, run, changes, is_timed):
     """Offer the message that has arrived to those it was found for; False if room is lacking."""
-    buffers, window, judge, ends = lent(buffers), lent(window), lent(judge), lent(ends)
-    run, changes = lent(run), lent(changes)
+    buffers, window, judge, ends = borrow(buffers), borrow(window), borrow(judge), borrow(ends)
+    run, changes = borrow(run), borrow(changes)
     at, base = run.at, window.head[BASE]
     row, pool, keys = buffers.row, buffers.pool, buffers.key
-    first, _, start, subscriber, score = lent(found)
+    first, _, start, subscriber, score = borrow(found)
     # Read out of their tuples once: users of an array are counted whenever that is done.
     n_told, tick_of, subscriber_of, number_of, change_of, score_of = changes
     cut, real, time, is_alive = run.cut, buffers.real, window.time, window.is_alive
@@ -237,8 +237,8 @@ def gather_due(window, run, is_timed, n_counted):
 @kernel
 def drop_due(buffers, window, judge, ends, run, changes):
     """Take the messages that are due out of the best k of those who wait at them; False if room is lacking."""
-    buffers, window, judge, ends = lent(buffers), lent(window), lent(judge), lent(ends)
-    run, changes = lent(run), lent(changes)
+    buffers, window, judge, ends = borrow(buffers), borrow(window), borrow(judge), borrow(ends)
+    run, changes = borrow(run), borrow(changes)
     at, due, lacking, scarce = run.at, run.due, run.lacking, run.scarce
     base, time, is_alive = window.head[BASE], window.time, window.is_alive
     row, pool, keys = buffers.row, buffers.pool, buffers.key

@@ -9,7 +9,7 @@ import numpy as np
 
 from nearcast.kernels.compile import inline_kernel, kernel
 from nearcast.ranked.kernels.best_heap import offer
-from nearcast.ranked.kernels.layouts import BASE, SubscriberArrays, WindowArrays
+from nearcast.ranked.kernels.layouts import BASE, RankedSubscriptionArrays, WindowArrays
 from nearcast.ranked.kernels.relevance import proximity, relevance, similarity
 from nearcast.ranked.kernels.scoring import NOTHING_IN_COMMON, dot_of
 
@@ -48,7 +48,7 @@ NO_POSTING = -1
 class SearchArrays(NamedTuple):
     """Whom to search for, in which window, and where to write the best; `ground` is (is_lonlat, max_distance)."""
 
-    subscribers: SubscriberArrays
+    subscribers: RankedSubscriptionArrays
     window: WindowArrays
     ground: tuple[bool, float]
     limits: SearchLimits

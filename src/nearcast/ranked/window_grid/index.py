@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.ranked.index import Ground
+from nearcast.ranked.index import DistanceScale
 from nearcast.ranked.kernels.bound_queue import queue_for
 from nearcast.ranked.kernels.bounds import CURVE_BITS, N_FIGURES, Frame, curve_positions, locate_messages
 from nearcast.ranked.kernels.layouts import WindowArrays
 from nearcast.ranked.kernels.window_search import END, FIRST, SearchLimits
-from nearcast.ranked.subscriptions import Subscribers
+from nearcast.ranked.subscriptions import RankedSubscriptions
 from nearcast.ranked.window import MessageWindow
 from nearcast.ranked.window_grid.kernels.build import (
     count_keywords,
@@ -27,7 +27,7 @@ from nearcast.ranked.window_grid.kernels.build import (
 from nearcast.ranked.window_grid.kernels.search import LINE, find_best, words_for
 from nearcast.ranked.window_grid.layout import BLOCK, ENTRY, GROUP, RUN, WORDS, GridArrays
 from nearcast.ranked.window_index import Best
-from nearcast.ranked.window_segments import Piece, PiecedWindow
+from nearcast.ranked.window_segments import Piece, SegmentedWindow
 
 # Shares of a piece that the classes of records begin with.
 _RECORD_BORDERS = (1 / 64, 1 / 16, 1 / 4)
@@ -35,7 +35,7 @@ _RECORD_BORDERS = (1 / 64, 1 / 16, 1 / 4)
 _MOST_LINES = 8
 
 
-class WindowGrid(PiecedWindow):
+class WindowGrid(SegmentedWindow):
     """Paper: after S2I (Rocha-Junior et al., SSTD 2011): frequent keywords are filed by place too, others in plain lists."""
 
     name = "window_grid"
@@ -52,7 +52,7 @@ class WindowGrid(PiecedWindow):
     }
     n_figures = 2
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: DistanceScale) -> None:
         super().__init__(ground)
         # Room for everything there is; a search touches the beginning only.
         self._queue = queue_for(0)
@@ -63,7 +63,7 @@ class WindowGrid(PiecedWindow):
 
     def search(
         self,
-        subscribers: Subscribers,
+        subscribers: RankedSubscriptions,
         window: MessageWindow,
         numbers: NDArray[np.int32],
         turns: NDArray[np.int64],

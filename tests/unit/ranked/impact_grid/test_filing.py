@@ -11,8 +11,8 @@ import pytest
 
 import nearcast as nc
 from nearcast.ranked.impact_grid.rebuild import Everything, Filed, Filing
-from nearcast.ranked.index import Ground
-from nearcast.ranked.subscriptions import Subscribers
+from nearcast.ranked.index import DistanceScale
+from nearcast.ranked.subscriptions import RankedSubscriptions
 from nearcast.testing.budget import current_budget
 from nearcast.testing.scenarios.ranked import run_ranked_worlds
 
@@ -86,8 +86,8 @@ def test_without_room_for_it_the_lists_there_are_go_on(beside: list[Filing], mon
 
 
 def test_a_copy_stays_as_it_was() -> None:
-    subscribers = Subscribers()
-    everything: Any = Everything(Ground(False, 1.0), subscribers, None, 1e-3).copied()
+    subscribers = RankedSubscriptions()
+    everything: Any = Everything(DistanceScale(False, 1.0), subscribers, None, 1e-3).copied()
     assert everything.window is None
     assert everything.filed().numbers.tolist() == []
     assert everything.subscribers is not subscribers

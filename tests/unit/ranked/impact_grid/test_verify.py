@@ -15,7 +15,7 @@ from nearcast.ranked.impact_grid.kernels.score_candidates import (
 )
 from nearcast.ranked.kernels.layouts import RECORD
 from nearcast.ranked.kernels.scoring import NOTHING_IN_COMMON
-from nearcast.ranked.subscriptions import SubscriberBatch, Subscribers
+from nearcast.ranked.subscriptions import RankedSubscriptionBatch, RankedSubscriptions
 
 MOST = 100_000
 
@@ -45,12 +45,12 @@ def bits_of_each(start, keyword, bits):  # type: ignore[no-untyped-def]
         bits[i] = bits_of(keyword, start[i], start[i + 1])
 
 
-def some_subscribers(draw: np.random.Generator, n: int, keywords: np.ndarray) -> tuple[Subscribers, list[set[int]]]:
+def some_subscribers(draw: np.random.Generator, n: int, keywords: np.ndarray) -> tuple[RankedSubscriptions, list[set[int]]]:
     words = [np.sort(draw.choice(keywords, draw.integers(1, 6), replace=False)) for _ in range(n)]
     start = np.concatenate([[0], np.cumsum([len(one) for one in words])]).astype(np.int64)
     number, half, k = np.arange(n, dtype=np.int32), np.full(n, 0.5), np.ones(n, np.int32)
-    subscribers = Subscribers()
-    subscribers.put(SubscriberBatch(number, half, half, half, k, start, np.concatenate(words)), np.ones(MOST))
+    subscribers = RankedSubscriptions()
+    subscribers.put(RankedSubscriptionBatch(number, half, half, half, k, start, np.concatenate(words)), np.ones(MOST))
     return subscribers, [set(one.tolist()) for one in words]
 
 

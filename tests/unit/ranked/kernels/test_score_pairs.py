@@ -8,7 +8,7 @@ import pyarrow as pa
 from nearcast.model.relevance import distance, spatial_proximity, text_similarity
 from nearcast.model.spaces import Space
 from nearcast.ranked.kernels.score_pairs import score_some
-from nearcast.ranked.subscriptions import SubscriberBatch, Subscribers
+from nearcast.ranked.subscriptions import RankedSubscriptionBatch, RankedSubscriptions
 from nearcast.ranked.window import ArrivingMessages, MessageWindow
 
 
@@ -17,11 +17,12 @@ def test_every_pair_with_a_common_word_and_at_least_the_floor_is_found() -> None
     words = [np.unique(draw.integers(0, 6, draw.integers(1, 4))).astype(np.int32) for _ in range(12)]
     start = np.concatenate([[0], np.cumsum([len(one) for one in words])]).astype(np.int64)
     x, y = np.round(draw.uniform(0, 4, (2, 12)))
-    subscribers, window = Subscribers(), MessageWindow()
+    subscribers, window = RankedSubscriptions(), MessageWindow()
     weights, half, k = np.ones(6), np.full(5, 0.5), np.ones(5, np.int32)
     own, rest = slice(0, 5), slice(5, 12)
     subscribers.put(
-        SubscriberBatch(np.arange(5, dtype=np.int32), x[own], y[own], half, k, start[:6], np.concatenate(words[own])), weights
+        RankedSubscriptionBatch(np.arange(5, dtype=np.int32), x[own], y[own], half, k, start[:6], np.concatenate(words[own])),
+        weights,
     )
     counted = np.ones(int(start[12] - start[5]), np.int32)
     arriving = (pa.array(range(7)), np.zeros(7), x[rest], y[rest], start[5:] - start[5], np.concatenate(words[rest]), counted)

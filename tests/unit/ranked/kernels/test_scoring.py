@@ -8,7 +8,7 @@ import pytest
 from nearcast.kernels.compile import kernel
 from nearcast.ranked.kernels.layouts import RECORD, WORDS, WindowArrays
 from nearcast.ranked.kernels.scoring import NOTHING_IN_COMMON, dot_of
-from nearcast.ranked.subscriptions import SubscriberBatch, Subscribers
+from nearcast.ranked.subscriptions import RankedSubscriptionBatch, RankedSubscriptions
 
 N_KEYWORDS, GONE = 60, 7
 
@@ -33,8 +33,8 @@ def test_sums_are_those_of_the_words_in_common_from_the_smallest_value_up(seed: 
     wanted = draw.integers(1, 9, 40).tolist()
     start, keyword = runs_of(draw, wanted)
     n, half = len(wanted), np.full(len(wanted), 0.5)
-    subscribers = Subscribers()
-    batch = SubscriberBatch(np.arange(n, dtype=np.int32), half, half, half, np.ones(n, np.int32), start, keyword)
+    subscribers = RankedSubscriptions()
+    batch = RankedSubscriptionBatch(np.arange(n, dtype=np.int32), half, half, half, np.ones(n, np.int32), start, keyword)
     subscribers.put(batch, np.ones(N_KEYWORDS))
     # Words that are in messages stand behind those of a record, too; of one that is gone all do.
     subscribers.forget_words(np.array([GONE], np.int32))

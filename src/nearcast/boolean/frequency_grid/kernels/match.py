@@ -24,7 +24,7 @@ from nearcast.boolean.frequency_grid.layout import (
     N_LATE,
     SLACK,
 )
-from nearcast.kernels.compile import kernel, lent
+from nearcast.kernels.compile import borrow, kernel
 from nearcast.kernels.hashing import home_slot
 from nearcast.kernels.keyword_filters import ask_for_doors, fill_filters
 from nearcast.kernels.layouts import CANDIDATES, NODES
@@ -140,15 +140,16 @@ def match_messages(grid, late, clauses, messages, width, first, n_out, scratch):
     `width` is one more than the most keywords of a message. Stops before a group whose matches do not fit; returns the message
     it stopped before and the end of what is written.
     """
-    door, slot, run, frame, max_level = lent(grid.door), lent(grid.slot), lent(grid.run), lent(grid.frame), grid.head[MAX_LEVEL]
+    door, slot, run = borrow(grid.door), borrow(grid.slot), borrow(grid.run)
+    frame, max_level = borrow(grid.frame), grid.head[MAX_LEVEL]
     has_late = late.head[N_LATE] > 0
-    late_level, late_slot, sieve, block = lent(late.level), lent(late.slot), lent(late.sieve), lent(late.block)
-    message_start, keyword = lent(messages.keyword_start), lent(messages.keyword)
-    mx, my, mx1, my1 = lent(messages.x0), lent(messages.y0), lent(messages.x1), lent(messages.y1)
-    x0, y0, x1, y1 = lent(clauses.x0), lent(clauses.y0), lent(clauses.x1), lent(clauses.y1)
-    sides, words = (x0, y0, x1, y1), (lent(clauses.keyword_start), lent(clauses.keyword))
-    out, begins, ends, counters = lent(scratch.clause), lent(scratch.begin), lent(scratch.end), scratch.counters
-    pending = lent(scratch.pending)
+    late_level, late_slot, sieve, block = borrow(late.level), borrow(late.slot), borrow(late.sieve), borrow(late.block)
+    message_start, keyword = borrow(messages.keyword_start), borrow(messages.keyword)
+    mx, my, mx1, my1 = borrow(messages.x0), borrow(messages.y0), borrow(messages.x1), borrow(messages.y1)
+    x0, y0, x1, y1 = borrow(clauses.x0), borrow(clauses.y0), borrow(clauses.x1), borrow(clauses.y1)
+    sides, words = (x0, y0, x1, y1), (borrow(clauses.keyword_start), borrow(clauses.keyword))
+    out, begins, ends, counters = borrow(scratch.clause), borrow(scratch.begin), borrow(scratch.end), scratch.counters
+    pending = borrow(scratch.pending)
     room = min(out.size, pending.size) - SLACK
     n_messages = mx.size
     list_at, keys = np.empty(2 * width * GROUP, np.int64), np.empty(2 * width * GROUP, np.int64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearcast.kernels.compile import inline_kernel, kernel, lent
+from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.kernels.hashing import home_slot
 from nearcast.kernels.simd import prefetch
 from nearcast.moving.moving_grid.kernels.keys import (
@@ -214,8 +214,8 @@ def move_clauses(side, bounds, clauses, record, slots, to, first, last):
 
     A clause that stays in its cell, which most do, is only written over.
     """
-    side, bounds, clauses, record = lent(side), lent(bounds), lent(clauses), lent(record)
-    slots, to = lent(slots), lent(to)
+    side, bounds, clauses, record = borrow(side), borrow(bounds), borrow(clauses), borrow(record)
+    slots, to = borrow(slots), borrow(to)
     x0, y0, x1, y1 = clauses.x0, clauses.y0, clauses.x1, clauses.y1
     to_x0, to_y0, to_x1, to_y1 = to
     door, span, pool = side.door, side.span, side.pool

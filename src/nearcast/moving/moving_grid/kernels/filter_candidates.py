@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearcast.kernels.compile import kernel, lent
+from nearcast.kernels.compile import borrow, kernel
 from nearcast.kernels.simd import append_lanes, prefetch
 from nearcast.kernels.simd_plain import LANES
 from nearcast.moving.moving_grid.kernels.areas import look_for_areas
@@ -19,8 +19,8 @@ def keep_fitting(record, slots, first, n, alive_bits, masks, words, runs, n_out)
 
     Where words have to be looked at it is kept apart, up to `kept[j]`, and its words are asked for.
     """
-    record, slots, alive_bits, masks = lent(record), lent(slots), lent(alive_bits), lent(masks)
-    words, runs = lent(words), lent(runs)
+    record, slots, alive_bits, masks = borrow(record), borrow(slots), borrow(alive_bits), borrow(masks)
+    words, runs = borrow(words), borrow(runs)
     out, begin, end, found, mark, unsure = runs.message, runs.begin, runs.end, runs.pending, runs.mark, runs.unsure
     at, n_unsure = np.int64(0), np.int64(0)
     for j in range(n):
@@ -47,8 +47,8 @@ def keep_fitting(record, slots, first, n, alive_bits, masks, words, runs, n_out)
 @kernel
 def check_words(record, slots, first, n, clause_words, messages, words, runs, n_out):
     """Write what was kept where words have to be looked at, and has them; the new end."""
-    record, slots, clause_words, messages = lent(record), lent(slots), lent(clause_words), lent(messages)
-    words, runs = lent(words), lent(runs)
+    record, slots, clause_words, messages = borrow(record), borrow(slots), borrow(clause_words), borrow(messages)
+    words, runs = borrow(words), borrow(runs)
     keyword_start, keyword = clause_words
     keyword_first, n_keywords, member = messages
     out, begin, end, unsure = runs.message, runs.begin, runs.end, runs.unsure

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearcast.kernels.compile import kernel, lent
+from nearcast.kernels.compile import borrow, kernel
 from nearcast.kernels.hashing import home_slot
 from nearcast.kernels.keyword_filters import ask_for_doors, fill_filters
 from nearcast.kernels.layouts import CANDIDATES, NODES
@@ -58,9 +58,9 @@ def settle_borders(pool, at, lanes, x0, y0, x1, y1, x, y):
 @kernel
 def find_lists(side, frame, message_start, keyword, mx, my, first, last, key, lists, list_end):
     """The lists each point of a group has to scan, asked for."""
-    side, message_start, keyword, key = lent(side), lent(message_start), lent(keyword), lent(key)
-    lists, list_end, mx, my = lent(lists), lent(list_end), lent(mx), lent(my)
-    frame = lent(frame)
+    side, message_start, keyword, key = borrow(side), borrow(message_start), borrow(keyword), borrow(key)
+    lists, list_end, mx, my = borrow(lists), borrow(list_end), borrow(mx), borrow(my)
+    frame = borrow(frame)
     door, slot, pool, span = side.door, side.slot, side.pool, side.span
     n_owners, n_slots = door.size // 2, slot.size // 2
     n_lists = 0
@@ -108,10 +108,10 @@ def scan_points(
 
     The pending ones of message j end at `list_end[j]` afterwards. Returns the new end or NO_ROOM, their number, clauses tested.
     """
-    side, clauses, record, out = lent(side), lent(clauses), lent(record), lent(out)
-    pending, lists, key, filters = lent(pending), lent(lists), lent(key), lent(filters)
-    list_end, begins, ends, mx = lent(list_end), lent(begins), lent(ends), lent(mx)
-    my, frame = lent(my), lent(frame)
+    side, clauses, record, out = borrow(side), borrow(clauses), borrow(record), borrow(out)
+    pending, lists, key, filters = borrow(pending), borrow(lists), borrow(key), borrow(filters)
+    list_end, begins, ends, mx = borrow(list_end), borrow(begins), borrow(ends), borrow(mx)
+    my, frame = borrow(my), borrow(frame)
     pool = side.pool
     x0, y0, x1, y1 = clauses.x0, clauses.y0, clauses.x1, clauses.y1
     n_pending, n_tested, at_list, n_before = np.int64(0), np.int64(0), np.int64(0), n_out
@@ -153,9 +153,10 @@ def scan_points(
 @kernel
 def check_pending(record, keyword_start, keyword, message_start, message_keyword, first, last, pending, marks, out, ends):
     """Add the pending clauses whose keywords a message has to its matches; those of message j end at `marks[j]`."""
-    record, keyword_start, keyword, message_keyword = lent(record), lent(keyword_start), lent(keyword), lent(message_keyword)
-    message_start, pending, marks, out = lent(message_start), lent(pending), lent(marks), lent(out)
-    ends = lent(ends)
+    record, keyword_start = borrow(record), borrow(keyword_start)
+    keyword, message_keyword = borrow(keyword), borrow(message_keyword)
+    message_start, pending, marks, out = borrow(message_start), borrow(pending), borrow(marks), borrow(out)
+    ends = borrow(ends)
     checked = 0
     for message in range(first, last):
         to = ends[message]
@@ -176,8 +177,8 @@ def match_messages(side, frame, clauses, record, messages, first, n_out, found):
 
     Stops before a group whose matches do not fit; returns the message it stopped before and the end of what is written.
     """
-    side, clauses, messages, found = lent(side), lent(clauses), lent(messages), lent(found)
-    record, frame = lent(record), lent(frame)
+    side, clauses, messages, found = borrow(side), borrow(clauses), borrow(messages), borrow(found)
+    record, frame = borrow(record), borrow(frame)
     door = side.door
     message_start, keyword = messages.keyword_start, messages.keyword
     mx, my, mx1, my1 = messages.x0, messages.y0, messages.x1, messages.y1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearcast.kernels.compile import inline_kernel, kernel, lent
+from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.kernels.hashing import home_slot
 from nearcast.kernels.simd import prefetch
 from nearcast.moving.moving_grid.kernels.keys import fine_column, fine_place, list_key, mask_bit, place_in_cell, size_class
@@ -99,8 +99,8 @@ def file_message(side, bounds, owner, message, x0, y0, x1, y1):
 @kernel
 def write_words(live, own_bit, slots, words, masks):
     """Keep the keywords of messages, and what their masks have of them, where they are found at once."""
-    live, own_bit, slots, words = lent(live), lent(own_bit), lent(slots), lent(words)
-    masks = lent(masks)
+    live, own_bit, slots, words = borrow(live), borrow(own_bit), borrow(slots), borrow(words)
+    masks = borrow(masks)
     keyword_first, n_keywords, keyword = live.keyword_first, live.n_keywords, live.keyword
     for i in range(slots.size):
         at, first, n, mask = WORDS * np.int64(slots[i]), keyword_first[slots[i]], n_keywords[slots[i]], np.int64(0)
@@ -132,8 +132,8 @@ def file_messages(side, bounds, live, slots, first, skip, width, due):
     Returns the message and the postings to skip where room was short, or the end and 0. `width` is one more than the most
     keywords of a message; owners that want another level go to `due`, which `due[0]` counts.
     """
-    side, bounds, live, slots = lent(side), lent(bounds), lent(live), lent(slots)
-    due = lent(due)
+    side, bounds, live, slots = borrow(side), borrow(bounds), borrow(live), borrow(slots)
+    due = borrow(due)
     door, slot, pool, free, limit, head = side.door, side.slot, side.pool, side.free, side.limit, side.head
     keyword_first, n_keywords, keyword = live.keyword_first, live.n_keywords, live.keyword
     x0, y0, x1, y1, alive_bits = live.x0, live.y0, live.x1, live.y1, live.alive_bits

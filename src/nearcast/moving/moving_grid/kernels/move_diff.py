@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearcast.kernels.compile import inline_kernel, kernel, lent
+from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.kernels.hashing import home_slot
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.kernels.simd import prefetch
@@ -79,9 +79,9 @@ def find_cells(door, slot, frame, record, slots, first, n, old, new, key, lists,
     A cell between the outermost columns and rows of both boxes has only points in both. `has_areas` tells for which clauses
     there are messages with an area.
     """
-    door, slot, record, slots = lent(door), lent(slot), lent(record), lent(slots)
-    old, new, key, lists = lent(old), lent(new), lent(key), lent(lists)
-    list_end, has_areas, frame = lent(list_end), lent(has_areas), lent(frame)
+    door, slot, record, slots = borrow(door), borrow(slot), borrow(record), borrow(slots)
+    old, new, key, lists = borrow(old), borrow(new), borrow(key), borrow(lists)
+    list_end, has_areas, frame = borrow(list_end), borrow(has_areas), borrow(frame)
     n_slots, n_lists = slot.size // 2, np.int64(0)
     for j in range(n):
         at = RECORD * np.int64(slots[first + j])
@@ -128,7 +128,7 @@ def find_cells(door, slot, frame, record, slots, first, n, old, new, key, lists,
 @kernel
 def find_lists(slot, pool, key, lists, n_lists):
     """Replace slots by the lists they lead to, and ask for these."""
-    slot, pool, key, lists = lent(slot), lent(pool), lent(key), lent(lists)
+    slot, pool, key, lists = borrow(slot), borrow(pool), borrow(key), borrow(lists)
     for i in range(n_lists):
         value = lists[i]
         if key[i] != 0:
@@ -150,9 +150,9 @@ def find_differences(
     and the old ones `given`. Messages are written from `n_left` and `n_entered` on. Stops before a group whose results do not
     fit; returns the clause it stopped before and the ends of what is written.
     """
-    side, clauses, live, found = lent(side), lent(clauses), lent(live), lent(found)
-    words, masks, record, slots = lent(words), lent(masks), lent(record), lent(slots)
-    given, frame = lent(given), lent(frame)
+    side, clauses, live, found = borrow(side), borrow(clauses), borrow(live), borrow(found)
+    words, masks, record, slots = borrow(words), borrow(masks), borrow(record), borrow(slots)
+    given, frame = borrow(given), borrow(frame)
     door, slot, pool = side.door, side.slot, side.pool
     x0, y0, x1, y1 = clauses.x0, clauses.y0, clauses.x1, clauses.y1
     clause_words = (clauses.keyword_start, clauses.keyword)

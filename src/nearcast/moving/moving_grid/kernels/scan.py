@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearcast.kernels.compile import inline_kernel, kernel, lent
+from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.kernels.simd import append_eight, eight_points, lowest_lane
 from nearcast.moving.moving_grid.kernels.keys import cell_of_key, fine_place, packed_corners, place_in_cell
 from nearcast.moving.moving_grid.kernels.lists import blocks_of
@@ -46,9 +46,9 @@ def scan_lists(pool, frame, key, lists, list_end, n, old, new, live, left_runs, 
 
     Dead messages are among them, and some without the keywords. Returns the messages tested, or NO_ROOM.
     """
-    pool, frame, key, lists = lent(pool), lent(frame), lent(key), lent(lists)
-    list_end, old, new, live = lent(list_end), lent(old), lent(new), lent(live)
-    left_runs, entered_runs = lent(left_runs), lent(entered_runs)
+    pool, frame, key, lists = borrow(pool), borrow(frame), borrow(key), borrow(lists)
+    list_end, old, new, live = borrow(list_end), borrow(old), borrow(new), borrow(live)
+    left_runs, entered_runs = borrow(left_runs), borrow(entered_runs)
     mx, my, left, entered = live.x0, live.y0, left_runs.pending, entered_runs.pending
     to_left, to_entered, n_tested, at_list = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
     for j in range(n):

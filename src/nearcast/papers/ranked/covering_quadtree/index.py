@@ -18,9 +18,9 @@ from nearcast.papers.ranked.covering_quadtree.kernels.match import run_ticks
 from nearcast.papers.ranked.covering_quadtree.kernels.postings import post_many, withdraw_many
 from nearcast.papers.ranked.covering_quadtree.layout import FILED, FRAMED, POSTINGS, QUARTERS, Cover, PostingArrays
 from nearcast.papers.ranked.skyband.tick_index import Scene, TickIndex
-from nearcast.ranked.index import Ground
+from nearcast.ranked.index import DistanceScale
 from nearcast.ranked.kernels.run_layout import PLACE, Rules
-from nearcast.ranked.subscriptions import Subscribers
+from nearcast.ranked.subscriptions import RankedSubscriptions
 
 _LOOKED = ("cells_seen", "lists_seen", "postings_seen", "met", "scored")
 _BY_LIST = {"first": np.int64, "size": np.int32, "room": np.int32}
@@ -57,9 +57,9 @@ class CoveringQuadtree(TickIndex):
         self._levels = parameters.levels
         self._looked = np.zeros(len(_LOOKED), np.int64)
         self._merged, self._value = np.empty((3, 0), np.int64), np.empty(0)
-        self._clear(Ground(False, 1.0))
+        self._clear(DistanceScale(False, 1.0))
 
-    def _clear(self, ground: Ground, box: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)) -> None:
+    def _clear(self, ground: DistanceScale, box: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)) -> None:
         self._ground = ground
         self._cover = Cover(*ground, *((-180.0, -90.0, 180.0, 90.0) if ground.is_lonlat else box), self._levels)
         self._table = NumberTable()
@@ -73,21 +73,21 @@ class CoveringQuadtree(TickIndex):
 
     # --- subscriptions -----------------------------------------------------------------------------------------------
 
-    def build(self, subscribers: Subscribers, threshold: NDArray[np.float64], ground: Ground) -> None:
+    def build(self, subscribers: RankedSubscriptions, threshold: NDArray[np.float64], ground: DistanceScale) -> None:
         rows, numbers = subscribers.layout(), subscribers.alive()
         x, y = rows.x[numbers], rows.y[numbers]
         self._clear(ground, (float(x.min()), float(y.min()), float(x.max()), float(y.max())) if len(numbers) else (0.0,) * 4)
         self._lists.used[FRAMED] = len(numbers)
         self._file(subscribers, numbers)
 
-    def insert(self, subscribers: Subscribers, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
+    def insert(self, subscribers: RankedSubscriptions, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
         filed, framed = int(self._lists.used[FILED]), int(self._lists.used[FRAMED])
         if filed + len(numbers) > _TIMES * framed + _MORE:
             self.build(subscribers, threshold, self._ground)
         else:
             self._file(subscribers, numbers)
 
-    def _file(self, subscribers: Subscribers, numbers: NDArray[np.int32]) -> None:
+    def _file(self, subscribers: RankedSubscriptions, numbers: NDArray[np.int32]) -> None:
         rows = subscribers.layout()
         self._lists = self._lists._replace(near=_grown(self._lists.near, subscribers.n * self._levels * QUARTERS))
         for begin in range(0, len(numbers), _PART):
@@ -109,20 +109,20 @@ class CoveringQuadtree(TickIndex):
         """Enough to move every one of these lists."""
         return int((self._lists.size[np.unique(owners)].astype(np.int64) * 5 // 4 + 4).sum())
 
-    def _keys(self, subscribers: Subscribers, numbers: NDArray[np.int32]) -> NDArray[np.int64]:
+    def _keys(self, subscribers: RankedSubscriptions, numbers: NDArray[np.int32]) -> NDArray[np.int64]:
         rows = subscribers.layout()
         keys = np.empty(self._per_word * int(rows.n_words[numbers].sum()), np.int64)
         write_keys(self._cover, rows, numbers, keys)
         return keys
 
-    def delete(self, subscribers: Subscribers, numbers: NDArray[np.int32]) -> None:
+    def delete(self, subscribers: RankedSubscriptions, numbers: NDArray[np.int32]) -> None:
         owners = self._table.find(self._keys(subscribers, numbers))
         withdraw_many(self._lists, subscribers.layout(), numbers, self._per_word, owners)
 
-    def lowered(self, subscribers: Subscribers, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
+    def lowered(self, subscribers: RankedSubscriptions, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
         """Thresholds are read where they are."""
 
-    def raised(self, subscribers: Subscribers, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
+    def raised(self, subscribers: RankedSubscriptions, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
         """Thresholds are read where they are."""
 
     # --- messages ----------------------------------------------------------------------------------------------------
@@ -136,7 +136,7 @@ class CoveringQuadtree(TickIndex):
 
     # --- insight and disk --------------------------------------------------------------------------------------------
 
-    def explain(self, subscribers: Subscribers, number: int) -> list[str]:
+    def explain(self, subscribers: RankedSubscriptions, number: int) -> list[str]:
         rows = subscribers.layout()
         n_words = int(rows.n_words[number])
         sizes = self._lists.size[self._table.find(self._keys(subscribers, np.array([number], np.int32)))]
@@ -157,7 +157,7 @@ class CoveringQuadtree(TickIndex):
         table = {_TABLE + name: array for name, array in self._table.arrays().items()}
         return {**self._lists._asdict(), **used, **table, _COVER: np.array(self._cover[2:6])}
 
-    def restore(self, arrays: Mapping[str, NDArray[Any]], ground: Ground) -> None:
+    def restore(self, arrays: Mapping[str, NDArray[Any]], ground: DistanceScale) -> None:
         box = arrays[_COVER]
         self._clear(ground, (float(box[0]), float(box[1]), float(box[2]), float(box[3])))
         self._lists = PostingArrays(**{name: np.ascontiguousarray(arrays[name]) for name in PostingArrays._fields})

@@ -27,9 +27,9 @@ from nearcast.papers.ranked.group_pruned.layout import (
     ListArrays,
 )
 from nearcast.papers.ranked.skyband.tick_index import Scene, TickIndex
-from nearcast.ranked.index import Ground
+from nearcast.ranked.index import DistanceScale
 from nearcast.ranked.kernels.run_layout import PLACE, Rules
-from nearcast.ranked.subscriptions import Subscribers
+from nearcast.ranked.subscriptions import RankedSubscriptions
 
 _BY_KEYWORD: dict[str, tuple[type[np.generic], int]] = {
     "rank": (np.int32, UNFILED),
@@ -74,10 +74,10 @@ class GroupPruned(TickIndex):
 
     def __init__(self, parameters: GroupParameters) -> None:
         super().__init__(parameters)
-        self._clear(Ground(False, 1.0))
+        self._clear(DistanceScale(False, 1.0))
         self._looked = np.zeros(len(_LOOKED), np.int64)
 
-    def _clear(self, ground: Ground) -> None:
+    def _clear(self, ground: DistanceScale) -> None:
         assert isinstance(self.parameters, GroupParameters)
         self._ground = ground
         self._filing = Filing(*ground, self.parameters.group_size, 1.0 / self.parameters.weight_groups)
@@ -93,11 +93,11 @@ class GroupPruned(TickIndex):
 
     # --- subscriptions -----------------------------------------------------------------------------------------------
 
-    def build(self, subscribers: Subscribers, threshold: NDArray[np.float64], ground: Ground) -> None:
+    def build(self, subscribers: RankedSubscriptions, threshold: NDArray[np.float64], ground: DistanceScale) -> None:
         self._clear(ground)
         self.insert(subscribers, threshold, subscribers.alive())
 
-    def insert(self, subscribers: Subscribers, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
+    def insert(self, subscribers: RankedSubscriptions, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
         self._rank_keywords(subscribers, numbers)
         n = subscribers.n
         # Some to spare, so that not every single subscription that is new copies all of them.
@@ -109,19 +109,19 @@ class GroupPruned(TickIndex):
                 return
             self._give_room(rows.n_words[numbers[done]])
 
-    def delete(self, subscribers: Subscribers, numbers: NDArray[np.int32]) -> None:
+    def delete(self, subscribers: RankedSubscriptions, numbers: NDArray[np.int32]) -> None:
         unfile_many(self._lists, subscribers.layout(), numbers)
 
-    def lowered(self, subscribers: Subscribers, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
+    def lowered(self, subscribers: RankedSubscriptions, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
         # One that has risen before, and was not filed anew, may still be above the key.
         below = numbers[threshold[numbers] < self._lists.key[numbers]]
         rekey_many(self._lists, subscribers.layout(), threshold, below)
 
-    def raised(self, subscribers: Subscribers, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
+    def raised(self, subscribers: RankedSubscriptions, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
         above = numbers[threshold[numbers] > self._lists.key[numbers] + self.laziness]
         rekey_many(self._lists, subscribers.layout(), threshold, above)
 
-    def _rank_keywords(self, subscribers: Subscribers, numbers: NDArray[np.int32]) -> None:
+    def _rank_keywords(self, subscribers: RankedSubscriptions, numbers: NDArray[np.int32]) -> None:
         """Give keywords that are new a place in the order, before all others; the rarest of them first."""
         rows = subscribers.layout()
         length = rows.n_words[numbers].astype(np.int64)
@@ -168,7 +168,7 @@ class GroupPruned(TickIndex):
 
     # --- insight and disk --------------------------------------------------------------------------------------------
 
-    def explain(self, subscribers: Subscribers, number: int) -> list[str]:
+    def explain(self, subscribers: RankedSubscriptions, number: int) -> list[str]:
         rows, lists = subscribers.layout(), self._lists
         told = []
         for word in rows.keyword[rows.first[number] : rows.first[number] + rows.n_words[number]].tolist():
@@ -192,7 +192,7 @@ class GroupPruned(TickIndex):
         used |= {"entry": lists.entry[: n_entries * N_FIELDS], "after": lists.after[:n_entries]}
         return {**lists._asdict(), **used}
 
-    def restore(self, arrays: Mapping[str, NDArray[Any]], ground: Ground) -> None:
+    def restore(self, arrays: Mapping[str, NDArray[Any]], ground: DistanceScale) -> None:
         self._clear(ground)
         self._lists = ListArrays(**{name: np.ascontiguousarray(array) for name, array in arrays.items()})
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from nearcast.engine.parameters import Parameters
 from nearcast.papers.ranked.ranked_scan.kernels import run_ticks
 from nearcast.papers.ranked.skyband.tick_index import Scene, TickIndex
-from nearcast.ranked.index import Ground
+from nearcast.ranked.index import DistanceScale
 from nearcast.ranked.kernels.run_layout import Rules
-from nearcast.ranked.subscriptions import Subscribers
+from nearcast.ranked.subscriptions import RankedSubscriptions
 
 
 class RankedScan(TickIndex):
@@ -25,22 +25,22 @@ class RankedScan(TickIndex):
 
     def __init__(self, parameters: Parameters) -> None:
         super().__init__(parameters)
-        self._ground = Ground(False, 1.0)
+        self._ground = DistanceScale(False, 1.0)
         self._spread = np.zeros(0)
 
-    def build(self, subscribers: Subscribers, threshold: NDArray[np.float64], ground: Ground) -> None:
+    def build(self, subscribers: RankedSubscriptions, threshold: NDArray[np.float64], ground: DistanceScale) -> None:
         self._ground = ground
 
-    def insert(self, subscribers: Subscribers, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
+    def insert(self, subscribers: RankedSubscriptions, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
         """Nothing to file."""
 
-    def delete(self, subscribers: Subscribers, numbers: NDArray[np.int32]) -> None:
+    def delete(self, subscribers: RankedSubscriptions, numbers: NDArray[np.int32]) -> None:
         """Nothing is filed."""
 
-    def lowered(self, subscribers: Subscribers, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
+    def lowered(self, subscribers: RankedSubscriptions, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
         """Thresholds are read where they are."""
 
-    def raised(self, subscribers: Subscribers, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
+    def raised(self, subscribers: RankedSubscriptions, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
         """Thresholds are read where they are."""
 
     def run_ticks(self, scene: Scene, last: int, rules: Rules) -> int:
@@ -49,13 +49,13 @@ class RankedScan(TickIndex):
             self._spread = np.zeros(2 * n_keywords)
         return int(run_ticks(self._ground, self._spread, *scene, last, rules))
 
-    def explain(self, subscribers: Subscribers, number: int) -> list[str]:
+    def explain(self, subscribers: RankedSubscriptions, number: int) -> list[str]:
         return ["every subscription is scored"]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         return {}
 
-    def restore(self, arrays: Mapping[str, NDArray[Any]], ground: Ground) -> None:
+    def restore(self, arrays: Mapping[str, NDArray[Any]], ground: DistanceScale) -> None:
         self._ground = ground
 
 

@@ -18,11 +18,11 @@ from nearcast.ranked.buffer_kind import BufferKind
 from nearcast.ranked.kernels.run_layout import DONE, LACKS_JOURNAL, LACKS_OUTPUT, N_CUT, N_LACKING, PHASE, TELL
 from nearcast.ranked.rank_changes import RankChanges
 from nearcast.ranked.ranking import FILLED_AT_ONCE, Lists, Ranking, span_of
-from nearcast.ranked.subscriptions import SubscriberBatch
+from nearcast.ranked.subscriptions import RankedSubscriptionBatch
 from nearcast.ranked.window_index import WindowIndex
 
 
-class BufferedRanking(Ranking):
+class SkybandEngine(Ranking):
     """Works with indexes that are driven message by message, and with every kind of buffer that is in order."""
 
     buffers: ResultBuffers
@@ -42,7 +42,7 @@ class BufferedRanking(Ranking):
         self.buffers, self.calendar, self.state = ResultBuffers(buffer), Calendar(), TickState(span_of(window))
         self.index.build(self.subscribers, self.buffers.threshold, self.ground)
 
-    def put(self, batch: SubscriberBatch, weights: NDArray[np.float64]) -> RankChanges:
+    def put(self, batch: RankedSubscriptionBatch, weights: NDArray[np.float64]) -> RankChanges:
         known = batch.number[self.subscribers.is_alive(batch.number)]
         # Rows for those that are new, so that their lists, which are empty, can be remembered too.
         self._grow(max(self.subscribers.n, int(batch.number.max(initial=-1)) + 1))

@@ -10,14 +10,14 @@ from nearcast.papers.ranked.skyband.kernels.calendar import CalendarArrays
 from nearcast.papers.ranked.skyband.kernels.list_snapshots import JournalArrays
 from nearcast.papers.ranked.skyband.kernels.ticks import RunArrays
 from nearcast.ranked.index import RankedIndex
-from nearcast.ranked.kernels.layouts import ChangeArrays, SubscriberArrays, WindowArrays
+from nearcast.ranked.kernels.layouts import ChangeArrays, RankedSubscriptionArrays, WindowArrays
 from nearcast.ranked.kernels.run_layout import Rules
 
 
 class Scene(NamedTuple):
     """Everything a run of ticks reads and writes."""
 
-    subscribers: SubscriberArrays
+    subscribers: RankedSubscriptionArrays
     window: WindowArrays
     buffers: BufferArrays
     calendar: CalendarArrays

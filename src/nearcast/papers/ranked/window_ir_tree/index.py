@@ -14,13 +14,13 @@ from nearcast.papers.ranked.window_ir_tree.layout import TreeArrays
 from nearcast.ranked.kernels.bound_queue import queue_for
 from nearcast.ranked.kernels.layouts import WindowArrays
 from nearcast.ranked.kernels.window_search import SearchLimits
-from nearcast.ranked.subscriptions import Subscribers
+from nearcast.ranked.subscriptions import RankedSubscriptions
 from nearcast.ranked.window import MessageWindow
 from nearcast.ranked.window_index import Best
-from nearcast.ranked.window_segments import Piece, PiecedWindow
+from nearcast.ranked.window_segments import Piece, SegmentedWindow
 
 
-class WindowIRTree(PiecedWindow):
+class WindowIRTree(SegmentedWindow):
     """Paper: the IR-tree (Cong et al. 2009), which Skype searches to refill its buffers; here a packed tree for each piece."""
 
     name = "window_ir_tree"
@@ -41,7 +41,7 @@ class WindowIRTree(PiecedWindow):
 
     def search(
         self,
-        subscribers: Subscribers,
+        subscribers: RankedSubscriptions,
         window: MessageWindow,
         numbers: NDArray[np.int32],
         turns: NDArray[np.int64],

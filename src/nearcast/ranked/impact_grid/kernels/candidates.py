@@ -5,7 +5,7 @@ These steps are done for some messages at a time: what the next step reads is on
 
 from __future__ import annotations
 
-from nearcast.kernels.compile import kernel, lent
+from nearcast.kernels.compile import borrow, kernel
 from nearcast.ranked.impact_grid.kernels.match import LACKS_ROOM, find_lists, scan_lists
 from nearcast.ranked.impact_grid.kernels.score_candidates import score_near
 from nearcast.ranked.impact_grid.layout import MOST_EDGES, N_LEVELS, N_PARTS
@@ -22,8 +22,8 @@ PLACE, N_REACHED, N_LISTS, N_NEAR = range(4)
 @kernel
 def find_reached(ground, words, parts, grid, frame, subscribers, window, fresh, fresh_bits, scratch, near, found, at, n_enough):
     """Write whom the messages of `found` reach, from where `at` stands on, until there are enough; returns DONE or a lack."""
-    words, parts, subscribers, window = lent(words), lent(parts), lent(subscribers), lent(window)
-    fresh, fresh_bits, scratch, near, found, at = lent((fresh, fresh_bits, scratch, near, found, at))
+    words, parts, subscribers, window = borrow(words), borrow(parts), borrow(subscribers), borrow(window)
+    fresh, fresh_bits, scratch, near, found, at = borrow((fresh, fresh_bits, scratch, near, found, at))
     item, owner, item_start, near_start, figures, worth, known, table, common, repeated = scratch
     n_at_once = _FEWEST_AT_ONCE
     while at[PLACE] < found.last and at[N_REACHED] < n_enough:

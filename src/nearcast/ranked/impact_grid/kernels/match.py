@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from nearcast.kernels.compile import inline_kernel, kernel, lent
+from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.kernels.simd import append_lanes, move_within, prefetch
 from nearcast.kernels.simd_plain import LANES
 from nearcast.kernels.sorting import sort_into
@@ -47,8 +47,8 @@ def find_lists(words, parts, grid, window, first, last, repeated, item, owner, i
 
     `repeated` is scratch, see `gather_repeated`.
     """
-    words, window, parts = lent(words), lent(window), lent(parts)
-    item, owner, item_start, repeated = lent((item, owner, item_start, repeated))
+    words, window, parts = borrow(words), borrow(window), borrow(parts)
+    item, owner, item_start, repeated = borrow((item, owner, item_start, repeated))
     row, edge, frequency, keyword = words.row, words.edge, words.row[FREQUENCY::N_COLUMNS], window.keyword
     n_known = row.size // N_COLUMNS
     begin, end = window.keyword_start[first], window.keyword_start[last]
@@ -155,9 +155,9 @@ def list_of(slot, key):
 @kernel
 def scan_lists(words, parts, grid, frame, window, first, last, lists, figures, worth, known, record, near, near_start):
     """Write the subscriptions that each message may reach; returns how many lists there were, or LACKS_ROOM."""
-    words, window, parts = lent(words), lent(window), lent(parts)
-    item, owner, item_start = lent(lists)
-    figures, worth, known, record, near, near_start = lent((figures, worth, known, record, near, near_start))
+    words, window, parts = borrow(words), borrow(window), borrow(parts)
+    item, owner, item_start = borrow(lists)
+    figures, worth, known, record, near, near_start = borrow((figures, worth, known, record, near, near_start))
     entry0, entry1 = parts[0].entry, parts[1].entry
     n_columns = columns_before(grid.is_lonlat) + 1
     n, n_lists = 0, 0

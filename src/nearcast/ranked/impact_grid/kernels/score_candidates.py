@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearcast.kernels.compile import inline_kernel, kernel, lent
+from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.kernels.simd import prefetch
 from nearcast.ranked.kernels.layouts import FLOOR, LENGTH, MOST_WORDS, N_WORDS, RECORD, WEIGHT, WORDS, X, Y
 from nearcast.ranked.kernels.relevance import proximity, relevance, short_sum, similarity, sum_of_five
@@ -23,10 +23,10 @@ def score_near(ground, subscribers, window, first, last, near, near_start, fresh
     They stand behind the `n` that were found before; returns how many there are then. `table` is a hash table of keywords and
     of their values, empty before and after, with room for twice the words there are.
     """
-    subscribers, window = lent(subscribers), lent(window)
-    first_found, _, start, subscriber, score = lent(found)
-    near, near_start, fresh, fresh_bits, common = lent((near, near_start, fresh, fresh_bits, common))
-    of_word, value_of = lent(table)
+    subscribers, window = borrow(subscribers), borrow(window)
+    first_found, _, start, subscriber, score = borrow(found)
+    near, near_start, fresh, fresh_bits, common = borrow((near, near_start, fresh, fresh_bits, common))
+    of_word, value_of = borrow(table)
     is_lonlat, max_distance = ground
     keyword, value = window.keyword, window.value
     record, record_words = subscribers.record, subscribers.record_words

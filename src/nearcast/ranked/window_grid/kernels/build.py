@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearcast.kernels.compile import inline_kernel, kernel, lent
+from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.ranked.kernels.bounds import ROUNDED_UP, gather_repeated, heft_with
 from nearcast.ranked.kernels.layouts import BASE
 from nearcast.ranked.kernels.window_search import bit_of
@@ -67,7 +67,7 @@ def describe_words(window, first, share, signature):
 @kernel
 def fill_lists(window, first, order, list_of, entry_start, count, repeated, entry_message, entry_heft):
     """Write the messages of each list in the given order, and their hefts; `repeated` is scratch."""
-    window, count, repeated = lent(window), lent(count), lent(repeated)
+    window, count, repeated = borrow(window), borrow(count), borrow(repeated)
     filled = entry_start[:-1].copy()
     keyword_start, keyword = window.keyword_start, window.keyword
     for i in range(order.size):

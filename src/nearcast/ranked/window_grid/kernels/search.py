@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nearcast.kernels.compile import inline_kernel, kernel, lent
+from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.kernels.simd import prefetch
 from nearcast.ranked.kernels.best_heap import offer, put_in_order
 from nearcast.ranked.kernels.bound_queue import NOTHING, BoundQueue, clear_queue, pop_bound, push_bound
@@ -118,7 +118,7 @@ def find_best(
 
     Records of messages take some `n_lines` of memory.
     """
-    grid, search, words = lent(grid), lent(search), lent(words)
+    grid, search, words = borrow(grid), borrow(search), borrow(words)
     for turn in range(turns.size):
         i = turns[turn]
         s, first, wanted = asked[i], start[i], n_wanted[i]

@@ -21,7 +21,7 @@ from nearcast.papers.ranked.skyband.kernels.buffers import (
 from nearcast.papers.ranked.skyband.kernels.list_snapshots import JournalArrays, remember, remember_all
 from nearcast.ranked.kernels.layouts import MESSAGE_RECORD, WindowArrays
 from nearcast.ranked.kernels.run_layout import NO_MESSAGE
-from nearcast.ranked.subscriptions import SubscriberBatch, Subscribers
+from nearcast.ranked.subscriptions import RankedSubscriptionBatch, RankedSubscriptions
 from nearcast.ranked.window import window_arrays
 
 K = 2
@@ -104,7 +104,7 @@ def test_a_journal_without_room_says_so(room: int) -> None:
     one = np.zeros(1, np.int64)
     journal = JournalArrays(head, one, np.zeros(1, np.int32), np.zeros(2, np.int64), np.zeros(room), np.zeros(room, np.int64))
     asked, place = np.array([0], np.int32), np.zeros(1)
-    subscribers = Subscribers()
-    subscribers.put(SubscriberBatch(asked, place, place, place, asked + K, np.array([0, 1]), asked), np.ones(1))
+    subscribers = RankedSubscriptions()
+    subscribers.put(RankedSubscriptionBatch(asked, place, place, place, asked + K, np.array([0, 1]), asked), np.ones(1))
     assert remember_all(journal, subscribers.layout(), of, asked, 0) == (0 if room == 1 else 1)
     assert remember(journal, of, K, 0) == (room == 2)

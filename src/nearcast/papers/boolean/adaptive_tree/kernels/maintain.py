@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nearcast.kernels.chunks import chunk_room, give_back, take_chunk
-from nearcast.kernels.compile import kernel, lent
+from nearcast.kernels.compile import borrow, kernel
 from nearcast.papers.boolean.adaptive_tree.kernels.divide import divide_items
 from nearcast.papers.boolean.adaptive_tree.kernels.nodes import unproven_bits
 from nearcast.papers.boolean.adaptive_tree.kernels.path import visit_nodes
@@ -59,7 +59,7 @@ def rank_new_keywords(tree, clauses, slots, is_front):
 @kernel
 def has_entry_room(tree, work, n_visits, leaf_size):
     """Whether every leaf on the way can take one more entry, whatever has been freed."""
-    tree, work = lent(tree), lent(work)
+    tree, work = borrow(tree), borrow(work)
     node, visit, wanted = tree.node, work.visit, work.wanted
     wanted[WANTED_ENTRIES] = tree.head[N_ENTRIES]
     for at in range(0, n_visits * ITEM_FIELDS, ITEM_FIELDS):
@@ -81,7 +81,7 @@ def wider_room(size, leaf_size):
 @kernel
 def widen_leaf(tree, record, room):
     """Give a leaf more room, elsewhere; there is enough."""
-    tree = lent(tree)
+    tree = borrow(tree)
     node, box, signature, entry_clause = tree.node, tree.box, tree.signature, tree.clause
     first, size = node[record + FIRST], node[record + SIZE]
     moved = take_chunk(tree.free_entry, entry_clause, tree.head, N_ENTRIES, room)
@@ -97,7 +97,7 @@ def widen_leaf(tree, record, room):
 @kernel
 def append_entry(tree, work, record, clause, bits, leaf_size):
     """Append the clause at local number 0 to a leaf."""
-    tree, work = lent(tree), lent(work)
+    tree, work = borrow(tree), borrow(work)
     node, box, signature, entry_clause = tree.node, tree.box, tree.signature, tree.clause
     size = node[record + SIZE]
     if size == node[record + EXTRA]:
@@ -112,7 +112,7 @@ def append_entry(tree, work, record, clause, bits, leaf_size):
 @kernel
 def remove_entry(tree, record, clause):
     """Take a clause out of a leaf; the last entry moves to its place."""
-    tree = lent(tree)
+    tree = borrow(tree)
     node, box, signature, entry_clause = tree.node, tree.box, tree.signature, tree.clause
     first, last = node[record + FIRST], node[record + FIRST] + node[record + SIZE] - 1
     entry = first
@@ -127,7 +127,7 @@ def remove_entry(tree, record, clause):
 @kernel
 def push_pending(work, number):
     """Note that the node of a visit is to be built anew."""
-    work = lent(work)
+    work = borrow(work)
     state, pending, visit = work.state, work.pending, work.visit
     at = state[N_PENDING] * ITEM_FIELDS
     for field in range(ITEM_FIELDS):
@@ -145,7 +145,7 @@ def note_changes(tree, work, options, n_visits, step):
     A leaf that is full, a node with less than half of what fills a leaf, a node whose clauses lie otherwise than when it was
     divided. Returns whether the whole tree is to be built anew, with a new order of keywords.
     """
-    tree, work = lent(tree), lent(work)
+    tree, work = borrow(tree), borrow(work)
     node, block, visit, n_below = tree.node, tree.block, work.visit, tree.n_below
     tree.head[N_FILED] += step
     for number in range(n_visits):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from nearcast.kernels.boxes import meets
-from nearcast.kernels.compile import inline_kernel, kernel, lent
+from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.kernels.keyword_sets import has_all, mark_keywords
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.kernels.simd import prefetch
@@ -227,7 +227,7 @@ def scan_for_box(queue, n_queued, cell, entries, words, stamp, mark, lacking, pl
 @kernel
 def match_messages(tree, clauses, messages, is_refining, scratch, mark, first, n_out, output):
     """Append every matching pair; see `kernel_calls.collect` for `first`, `n_out` and the result."""
-    tree, clauses, messages, scratch, output = lent(tree), lent(clauses), lent(messages), lent(scratch), lent(output)
+    tree, clauses, messages, scratch, output = borrow(tree), borrow(clauses), borrow(messages), borrow(scratch), borrow(output)
     node, block, bound, signature, box = tree.node, tree.block, tree.bound, tree.signature, tree.box
     rank_of = tree.rank
     entries = (node, tree.clause, signature, box)

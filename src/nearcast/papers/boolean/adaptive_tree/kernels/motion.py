@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from nearcast.kernels.compile import inline_kernel, kernel, lent
+from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.papers.boolean.adaptive_tree.kernels.rebuild import LEAST_SHARE
 from nearcast.papers.boolean.adaptive_tree.layout import (
     ARRIVALS,
@@ -55,7 +55,7 @@ def in_parts(distance, half):
 def take_motion(work, motion, start, stop, region_at):
     """Write place and velocity of some clauses to `sample`, in parts of the region; returns how many, and how many cross its
     border in a time step in which all report. Paper: the sum of min(1, zeta), zeta = |v_x| / W + |v_y| / H."""
-    work, motion = lent(work), lent(motion)
+    work, motion = borrow(work), borrow(motion)
     order, box, clause, region, sample = work.order, work.box, work.clause, work.item_region, work.sample
     velocity, typical = motion.velocity, motion.facts[TYPICAL_SPEED]
     # Halved, since the difference of two finite numbers may not be finite.

@@ -5,7 +5,7 @@ So its leaves are found again without being noted.
 
 from __future__ import annotations
 
-from nearcast.kernels.compile import kernel, lent
+from nearcast.kernels.compile import borrow, kernel
 from nearcast.papers.boolean.adaptive_tree.kernels.by_keyword import find_cut, proven_in, step_in
 from nearcast.papers.boolean.adaptive_tree.kernels.by_space import covers, strip_of
 from nearcast.papers.boolean.adaptive_tree.kernels.nodes import narrow_region, new_node
@@ -48,7 +48,7 @@ def add_visit(tree, work, n_visits, parent, block_at, offset, allowed, proven):
     A child that is missing is made: only a clause that is filed now can come where none was. It is in the region of its parent
     until the caller narrows it.
     """
-    tree, work = lent(tree), lent(work)
+    tree, work = borrow(tree), borrow(work)
     visit, region, node, block = work.visit, work.visit_region, tree.node, tree.block
     record = NODE_FIELDS * visit[parent * ITEM_FIELDS + NODE]
     child = block[block_at] if block_at >= 0 else node[record + EXTRA]
@@ -78,7 +78,7 @@ def add_visit(tree, work, n_visits, parent, block_at, offset, allowed, proven):
 @kernel
 def visit_cells(tree, work, n_visits, parent):
     """Visit the cells of a grid that the box at local number 0 reaches, or the covering child; as `add_visit`."""
-    tree, work = lent(tree), lent(work)
+    tree, work = borrow(tree), borrow(work)
     node, block, bound, box = tree.node, tree.block, tree.bound, work.box
     visit, region = work.visit, work.visit_region
     at, region_at = parent * ITEM_FIELDS, parent * REGION_FIELDS
@@ -112,7 +112,7 @@ def visit_cells(tree, work, n_visits, parent):
 @kernel
 def visit_nodes(tree, work, n_ranks, is_refining):
     """Every node on the way of the clause at local number 0, parents first; returns how many, or -1 if room is short."""
-    tree, work = lent(tree), lent(work)
+    tree, work = borrow(tree), borrow(work)
     node, block, rank, visit, region = tree.node, tree.block, work.rank, work.visit, work.visit_region
     visit[NODE], visit[START], visit[OFFSET], visit[DEPTH], visit[PROVEN] = ROOT, NO_NODE, 0, 1, 0
     visit[ALLOWED] = MAY_KEYWORD | MAY_SPACE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nearcast.kernels.chunks import chunk_room, give_back
-from nearcast.kernels.compile import inline_kernel, kernel, lent
+from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.kernels.sorting import sort_run
 from nearcast.papers.boolean.adaptive_tree.layout import (
     BLOCK_FIELDS,
@@ -151,7 +151,7 @@ def take_up(tree, clauses, work):
 @kernel
 def write_local(tree, clauses, work, local, clause, first):
     """Note the box of a clause, and its keywords in order from `first` on; returns where they end."""
-    tree, clauses, work = lent(tree), lent(clauses), lent(work)
+    tree, clauses, work = borrow(tree), borrow(clauses), borrow(work)
     box, rank, rank_of = work.box, work.rank, tree.rank
     box[4 * local], box[4 * local + 1] = clauses.x0[clause], clauses.y0[clause]
     box[4 * local + 2], box[4 * local + 3] = clauses.x1[clause], clauses.y1[clause]
@@ -180,7 +180,7 @@ def divergence(tree, number):
     Paper: D_KL(w_old | w), formula not printed. Smoothed, since a share may become zero; what came into new children counts as
     one more.
     """
-    tree = lent(tree)
+    tree = borrow(tree)
     node, block, n_below, n_then = tree.node, tree.block, tree.n_below, tree.n_then
     record = NODE_FIELDS * number
     first = node[record + FIRST] + BLOCK_FIELDS
@@ -222,7 +222,7 @@ def is_check_due(block, first, n, n_filed, options):
 @kernel
 def has_drifted(tree, number, options):
     """Whether an inner node is to be built anew because its clauses have come to lie otherwise."""
-    tree = lent(tree)
+    tree = borrow(tree)
     block, n = tree.block, tree.n_below[number]
     first = tree.node[NODE_FIELDS * number + FIRST]
     if not is_check_due(block, first, n, tree.head[N_FILED], options):

@@ -5,7 +5,7 @@ UNSWEPT counts the slots until the round is complete since the last clause died:
 
 from __future__ import annotations
 
-from nearcast.kernels.compile import kernel, lent
+from nearcast.kernels.compile import borrow, kernel
 from nearcast.papers.boolean.frequency_pyramid.kernels.lists import drop_dead
 from nearcast.papers.boolean.frequency_pyramid.layout import BELOW, FREE, NODE_FIELDS, NOTHING, SWEPT, UNSWEPT
 
@@ -13,7 +13,7 @@ from nearcast.papers.boolean.frequency_pyramid.layout import BELOW, FREE, NODE_F
 @kernel
 def sweep(pyramid, is_alive, n_slots):
     """Clean what so many slots lead to, from where the last sweep ended. Paper: FAST's cleaner."""
-    pyramid = lent(pyramid)
+    pyramid = borrow(pyramid)
     slot, node, head = pyramid.slot, pyramid.node, pyramid.head
     n_all = slot.size // 2
     n_now = min(n_slots, head[UNSWEPT])

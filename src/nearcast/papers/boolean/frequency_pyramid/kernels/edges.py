@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearcast.kernels.compile import inline_kernel, kernel, lent
+from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.papers.boolean.frequency_pyramid.layout import (
     BELOW,
     FREE,
@@ -33,7 +33,7 @@ def find_edge(slot, node, owner):
 @kernel
 def set_edge(pyramid, node, owner, value):
     """Let an edge lead somewhere; it is made if there is none. There is room."""
-    pyramid = lent(pyramid)
+    pyramid = borrow(pyramid)
     slot = pyramid.slot
     key = edge_key(node, owner)
     place = find_place(slot, key)
@@ -47,7 +47,7 @@ def set_edge(pyramid, node, owner, value):
 @kernel
 def new_nodes(pyramid, count):
     """The first of so many new nodes without edges; there is room."""
-    pyramid = lent(pyramid)
+    pyramid = borrow(pyramid)
     node, head = pyramid.node, pyramid.head
     first = head[N_NODES]
     for at in range(first, first + count):

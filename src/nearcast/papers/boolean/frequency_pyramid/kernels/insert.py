@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearcast.kernels.compile import kernel, lent
+from nearcast.kernels.compile import borrow, kernel
 from nearcast.papers.boolean.frequency_pyramid.kernels.edges import find_edge, new_nodes, set_edge
 from nearcast.papers.boolean.frequency_pyramid.kernels.lists import (
     entry_at,
@@ -68,7 +68,7 @@ def count_owners(frequency, keyword_start, keyword, slots, step):
 @kernel
 def has_room(pyramid, work, options, n_path):
     """Whether one clause can be filed in four quarters, whatever happens there."""
-    pyramid, work = lent(pyramid), lent(work)
+    pyramid, work = borrow(pyramid), borrow(work)
     head, wanted = pyramid.head, work.wanted
     # In each quarter: a list that moves or is split into lists that grow, a node for each keyword, quarters below.
     n_split = options.list_size + 2
@@ -99,7 +99,7 @@ def best_owner(pyramid, clauses, clause):
 @kernel
 def shortest_owner(pyramid, clauses, node, clause, limit):
     """The keyword of a clause with the shortest list in a cell, or NOTHING where all lists are full or tries."""
-    pyramid, clauses = lent(pyramid), lent(clauses)
+    pyramid, clauses = borrow(pyramid), borrow(clauses)
     keyword_start, keyword, slot, word = clauses.keyword_start, clauses.keyword, pyramid.slot, pyramid.word
     best, shortest = np.int64(NOTHING), np.int64(limit)
     for position in range(path_length(keyword_start, clause)):
@@ -118,7 +118,7 @@ def shortest_owner(pyramid, clauses, node, clause, limit):
 @kernel
 def make_frequent(pyramid, clauses, work, options, cell, quarter, clause):
     """Let tries take the place of the lists of all keywords of a clause; what was in them is to be filed again."""
-    pyramid, clauses, work = lent(pyramid), lent(clauses), lent(work)
+    pyramid, clauses, work = borrow(pyramid), borrow(clauses), borrow(work)
     word, number, is_alive = pyramid.word, pyramid.number, clauses.is_alive
     node = cell[0] + quarter
     for position in range(path_length(clauses.keyword_start, clause)):
@@ -139,7 +139,7 @@ def make_frequent(pyramid, clauses, work, options, cell, quarter, clause):
 @kernel
 def file_item(pyramid, clauses, work, options):
     """File the clause on top of the pile in its quarters."""
-    pyramid, clauses, work = lent(pyramid), lent(clauses), lent(work)
+    pyramid, clauses, work = borrow(pyramid), borrow(clauses), borrow(work)
     item, state, frame, word = work.item, work.state, pyramid.frame, pyramid.word
     state[N_ITEMS] -= 1
     at = state[N_ITEMS] * ITEM_FIELDS

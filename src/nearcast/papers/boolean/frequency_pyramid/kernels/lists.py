@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from nearcast.kernels.chunks import chunk_room, give_back, take_chunk
-from nearcast.kernels.compile import inline_kernel, kernel, lent
+from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.papers.boolean.frequency_pyramid.layout import (
     CLAUSE,
     ENTRY_WORDS,
@@ -94,7 +94,7 @@ def unproven_bits(keyword_start, keyword, clause, n_proven):
 @kernel
 def new_list(pyramid, room, extra):
     """The start of an empty list; there is room."""
-    pyramid = lent(pyramid)
+    pyramid = borrow(pyramid)
     word, head = pyramid.word, pyramid.head
     start = take_chunk(pyramid.free_word, word, head, N_WORDS, words_of(room))
     word[start] = list_header(0, room, extra)
@@ -105,7 +105,7 @@ def new_list(pyramid, room, extra):
 @kernel
 def free_list(pyramid, start):
     """Give up a list with all its entries."""
-    pyramid = lent(pyramid)
+    pyramid = borrow(pyramid)
     header = pyramid.word[start]
     pyramid.head[N_LISTS] -= 1
     pyramid.head[N_ENTRIES] -= list_size(header)
@@ -115,7 +115,7 @@ def free_list(pyramid, start):
 @kernel
 def widened(pyramid, start):
     """The start of the list once it can take one more; who leads to it must be told where it moved."""
-    pyramid = lent(pyramid)
+    pyramid = borrow(pyramid)
     word, head = pyramid.word, pyramid.head
     header = word[start]
     size, room = list_size(header), list_room(header)
@@ -133,7 +133,7 @@ def widened(pyramid, start):
 @kernel
 def append_clause(pyramid, clauses, start, clause, bits):
     """Append to a list that has room."""
-    pyramid, clauses = lent(pyramid), lent(clauses)
+    pyramid, clauses = borrow(pyramid), borrow(clauses)
     word, number, head = pyramid.word, pyramid.number, pyramid.head
     size = list_size(word[start])
     entry = entry_at(word, start, size)
@@ -156,7 +156,7 @@ def has_clause(word, start, clause):
 @kernel
 def drop_dead(pyramid, is_alive, start, is_end):
     """Take the dead out of a list, the others stay in order; at the end of a path (`is_end`) count who may go down."""
-    pyramid = lent(pyramid)
+    pyramid = borrow(pyramid)
     word, head = pyramid.word, pyramid.head
     header = word[start]
     size, extra = list_size(header), list_extra(header)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from nearcast.kernels.boxes import meets
-from nearcast.kernels.compile import inline_kernel, kernel, lent
+from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.kernels.keyword_sets import has_all, mark_keywords
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.kernels.number_table import home_slot
@@ -177,7 +177,8 @@ def scan_for_box(lists, found, n_found, clauses, stamp, mark, lacking, place, me
 @kernel
 def match_messages(pyramid, max_depth, clauses, messages, scratch, mark, first, n_out, output):
     """Append every matching pair; see `kernel_calls.collect` for `first`, `n_out` and the result."""
-    pyramid, clauses, messages, scratch, output = lent(pyramid), lent(clauses), lent(messages), lent(scratch), lent(output)
+    pyramid, clauses, messages = borrow(pyramid), borrow(clauses), borrow(messages)
+    scratch, output = borrow(scratch), borrow(output)
     node, slot, word, frequency, frame = pyramid.node, pyramid.slot, pyramid.word, pyramid.frequency, pyramid.frame
     lists = (word, pyramid.number)
     words = (clauses.keyword_start, clauses.keyword, clauses.is_alive, pyramid.head[UNSWEPT] > 0)

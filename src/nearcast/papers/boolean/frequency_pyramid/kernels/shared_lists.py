@@ -7,7 +7,7 @@ program does not look, and then finds a clause twice.
 
 from __future__ import annotations
 
-from nearcast.kernels.compile import inline_kernel, kernel, lent
+from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.kernels.quadtree import column_of
 from nearcast.papers.boolean.frequency_pyramid.kernels.edges import find_edge, set_edge
 from nearcast.papers.boolean.frequency_pyramid.kernels.lists import (
@@ -62,7 +62,7 @@ def quarters_of_entry(number, entry, frame, max_depth, cell):
 @kernel
 def lead_to(pyramid, block, owner, start):
     """Tell the quarters that share a list where it is."""
-    pyramid = lent(pyramid)
+    pyramid = borrow(pyramid)
     sharers = list_extra(pyramid.word[start])
     for quarter in range(4):
         if (sharers >> quarter) & 1:
@@ -72,7 +72,7 @@ def lead_to(pyramid, block, owner, start):
 @kernel
 def release(pyramid, start, quarter):
     """A quarter has no more use for a list; nobody's is given up."""
-    pyramid = lent(pyramid)
+    pyramid = borrow(pyramid)
     header = pyramid.word[start]
     sharers = list_extra(header) & ~(1 << quarter)
     if sharers == 0:
@@ -85,7 +85,7 @@ def release(pyramid, start, quarter):
 @kernel
 def leave(pyramid, cell, quarter, owner, start, max_depth):
     """A list of its own for a quarter that shared one, with what it meets; returns its start."""
-    pyramid = lent(pyramid)
+    pyramid = borrow(pyramid)
     word, number = pyramid.word, pyramid.number
     size = list_size(word[start])
     own = new_list(pyramid, size, 1 << quarter)
@@ -108,7 +108,7 @@ def put_in_list(pyramid, clauses, options, cell, quarter, owner, clause, met, pe
 
     `met` are the quarters that the clause meets, `pending` those where it is not filed yet.
     """
-    pyramid, clauses = lent(pyramid), lent(clauses)
+    pyramid, clauses = borrow(pyramid), borrow(clauses)
     word = pyramid.word
     block = cell[0]
     start = find_edge(pyramid.slot, block + quarter, owner)
@@ -136,7 +136,7 @@ def put_in_list(pyramid, clauses, options, cell, quarter, owner, clause, met, pe
 @kernel
 def join(pyramid, is_alive, options, cell, quarter, owner, start, clause):
     """Let a quarter share the list, in which the clause is, if it can; returns the list, or NOTHING."""
-    pyramid = lent(pyramid)
+    pyramid = borrow(pyramid)
     word, number, frame = pyramid.word, pyramid.number, pyramid.frame
     own = find_edge(pyramid.slot, cell[0] + quarter, owner)
     if own < NOTHING:
@@ -172,7 +172,7 @@ def join(pyramid, is_alive, options, cell, quarter, owner, start, clause):
 @kernel
 def take_over(pyramid, is_alive, options, cell, quarter, own, start):
     """Append to a list what another has for a quarter and it has not; returns where it is then."""
-    pyramid = lent(pyramid)
+    pyramid = borrow(pyramid)
     word, number = pyramid.word, pyramid.number
     for position in range(list_size(word[own])):
         entry = entry_at(word, own, position)

@@ -5,7 +5,7 @@ Paper: FAST's frequent keywords and descent.
 
 from __future__ import annotations
 
-from nearcast.kernels.compile import inline_kernel, kernel, lent
+from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.kernels.quadtree import column_of
 from nearcast.papers.boolean.frequency_pyramid.kernels.edges import find_edge, new_nodes, set_edge
 from nearcast.papers.boolean.frequency_pyramid.kernels.lists import (
@@ -55,7 +55,7 @@ def push_item(work, clause, quarters, cell):
 @kernel
 def split_list(pyramid, clauses, options, cell, start, depth):
     """Make a node of a full list in a trie, `depth` keywords down: its clauses go on by their next keyword, or end there."""
-    pyramid, clauses = lent(pyramid), lent(clauses)
+    pyramid, clauses = borrow(pyramid), borrow(clauses)
     word = pyramid.word
     keyword_start, keyword = clauses.keyword_start, clauses.keyword
     number = new_nodes(pyramid, 1)
@@ -98,7 +98,7 @@ def swap_entries(word, one, other):
 @kernel
 def end_at(pyramid, clauses, options, cell, number, clause):
     """File a clause at the node of a trie where its keywords end; those that may go down stand first."""
-    pyramid, clauses = lent(pyramid), lent(clauses)
+    pyramid, clauses = borrow(pyramid), borrow(clauses)
     node, word = pyramid.node, pyramid.word
     start = node[NODE_FIELDS * number + BELOW]
     start = new_list(pyramid, 1, 0) if start == NOTHING else widened(pyramid, start)
@@ -127,7 +127,7 @@ def area_within(number, entry, frame, max_depth, depth, column, row):
 @kernel
 def send_down(pyramid, work, options, cell, quarter, number):
     """Send those of a node that take less of the cell than others do, on average, into the quarters below."""
-    pyramid, work = lent(pyramid), lent(work)
+    pyramid, work = borrow(pyramid), borrow(work)
     node, word, values, frame = pyramid.node, pyramid.word, pyramid.number, pyramid.frame
     block, depth, column, row = cell
     # The root has no cell above it.
@@ -160,7 +160,7 @@ def send_down(pyramid, work, options, cell, quarter, number):
 @kernel
 def put_in_trie(pyramid, clauses, work, options, cell, quarter, clause):
     """File a clause all of whose keywords are frequent in a quarter."""
-    pyramid, clauses, work = lent(pyramid), lent(clauses), lent(work)
+    pyramid, clauses, work = borrow(pyramid), borrow(clauses), borrow(work)
     word, slot, is_alive = pyramid.word, pyramid.slot, clauses.is_alive
     keyword_start, keyword = clauses.keyword_start, clauses.keyword
     n_path = path_length(keyword_start, clause)

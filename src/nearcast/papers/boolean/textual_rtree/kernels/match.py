@@ -83,12 +83,8 @@ def match_by_counts(index, clauses, messages, scratch, marks, first, n_out, outp
     ex0, ey0, ex1, ey1, child = tree.x0, tree.y0, tree.x1, tree.y1, tree.child
     n_entries, level, places, root = tree.n_entries, tree.level, tree.head[PLACES], tree.head[ROOT]
     n_nodes = tree.head[N_NODES]
-    group_start, list_keyword, list_start, item = (
-        index.lists.group_start,
-        index.lists.keyword,
-        index.lists.list_start,
-        index.lists.item,
-    )
+    group_start, list_keyword = index.lists.group_start, index.lists.keyword
+    list_start, item = index.lists.list_start, index.lists.item
     slot, n_listed = index.slot, index.n_listed
     is_alive, cx0, cy0, cx1, cy1 = clauses.is_alive, clauses.x0, clauses.y0, clauses.x1, clauses.y1
     mx0, my0, mx1, my1 = messages.x0, messages.y0, messages.x1, messages.y1

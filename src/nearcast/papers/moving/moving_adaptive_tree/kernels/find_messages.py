@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nearcast.kernels.compile import inline_kernel, kernel, lent
+from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.moving.kernels.live_messages import is_wanted
 from nearcast.papers.moving.moving_adaptive_tree.kernels.message_lists import bits_of, rounded
@@ -38,14 +38,8 @@ def look_in_lists(tree, lists, clauses, messages, scratch, wide, is_refining, sl
 
     A node is visited once for each clause, and holds no message twice; messages with an area are in `wide`.
     """
-    tree, lists, clauses, messages, scratch, output = (
-        lent(tree),
-        lent(lists),
-        lent(clauses),
-        lent(messages),
-        lent(scratch),
-        lent(output),
-    )
+    tree, lists, clauses = borrow(tree), borrow(lists), borrow(clauses)
+    messages, scratch, output = borrow(messages), borrow(scratch), borrow(output)
     keyword_start, keyword = clauses.keyword_start, clauses.keyword
     cx0, cy0, cx1, cy1 = clauses.x0, clauses.y0, clauses.x1, clauses.y1
     own = (cx0, cy0, cx1, cy1, keyword_start, keyword)

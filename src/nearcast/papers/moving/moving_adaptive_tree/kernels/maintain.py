@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearcast.kernels.compile import kernel, lent
+from nearcast.kernels.compile import borrow, kernel
 from nearcast.papers.boolean.adaptive_tree.kernels.maintain import (
     DONE,
     REBUILD_ALL,
@@ -35,7 +35,7 @@ from nearcast.papers.moving.moving_adaptive_tree.layout import REPLAY_FIELDS
 @kernel
 def find_way(tree, clauses, work, options, clause):
     """Visit every node on the way of a clause; returns how many, or -1 if room is short."""
-    tree, clauses, work = lent(tree), lent(clauses), lent(work)
+    tree, clauses, work = borrow(tree), borrow(clauses), borrow(work)
     n_ranks = clauses.keyword_start[clause + 1] - clauses.keyword_start[clause]
     work.wanted[WANTED_KEYWORDS] = n_ranks
     if n_ranks > work.rank.size:
@@ -47,7 +47,7 @@ def find_way(tree, clauses, work, options, clause):
 @kernel
 def has_room(tree, work, options, lists, n_visits):
     """Whether a clause can be filed on the way that was found."""
-    tree, work, lists = lent(tree), lent(work), lent(lists)
+    tree, work, lists = borrow(tree), borrow(work), borrow(lists)
     return (
         n_visits >= 0
         and has_entry_room(tree, work, n_visits, options.leaf_size)
@@ -58,7 +58,7 @@ def has_room(tree, work, options, lists, n_visits):
 @kernel
 def enter_leaves(tree, clauses, work, options, clause, n_visits):
     """Append a clause to the leaves on its way."""
-    tree, clauses, work = lent(tree), lent(clauses), lent(work)
+    tree, clauses, work = borrow(tree), borrow(clauses), borrow(work)
     n_ranks = clauses.keyword_start[clause + 1] - clauses.keyword_start[clause]
     for at in range(0, n_visits * ITEM_FIELDS, ITEM_FIELDS):
         record = NODE_FIELDS * work.visit[at + NODE]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nearcast.kernels.compile import inline_kernel, kernel, lent
+from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.papers.boolean.adaptive_tree.kernels.maintain import DONE, REBUILD_ALL, SHORT, note_changes, remove_entry, settle
 from nearcast.papers.boolean.adaptive_tree.layout import FIRST, KIND, LEAF, N_CHANGES, N_FILED, NODE_FIELDS, POSITION
 from nearcast.papers.moving.moving_adaptive_tree.kernels.maintain import enter_leaves, find_way, has_room
@@ -15,7 +15,7 @@ FULL = 3  # no room for what is to be told
 @kernel
 def leave_way(tree, clause, queue, n_nodes):
     """Take a clause out of the leaves of a way and count it out; it is about to be counted in on another."""
-    tree, queue = lent(tree), lent(queue)
+    tree, queue = borrow(tree), borrow(queue)
     node, block, n_below = tree.node, tree.block, tree.n_below
     for number in range(n_nodes):
         n_below[queue[number]] -= 1
@@ -43,9 +43,9 @@ def move_clauses(tree, clauses, expected, work, options, slots, how, lists, mess
 
     One by one, so that no node is built anew only because a whole batch is between two places.
     """
-    tree, clauses, expected, work, lists = lent(tree), lent(clauses), lent(expected), lent(work), lent(lists)
-    slots, messages, scratch = lent(slots), lent(messages), lent(scratch)
-    to, follower, wide, output = lent(how)
+    tree, clauses, expected, work, lists = borrow(tree), borrow(clauses), borrow(expected), borrow(work), borrow(lists)
+    slots, messages, scratch = borrow(slots), borrow(messages), borrow(scratch)
+    to, follower, wide, output = borrow(how)
     state = work.state
     while True:
         if not gather_messages(tree, lists, work, messages.is_alive):

@@ -8,7 +8,7 @@ Algorithm 6, whose single pass over the nodes of both ways tells a message twice
 from __future__ import annotations
 
 from nearcast.kernels.boxes import meets
-from nearcast.kernels.compile import inline_kernel, kernel, lent
+from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.kernels.simd import prefetch
 from nearcast.moving.kernels.live_messages import has_words
@@ -94,8 +94,8 @@ def travel(tree, lists, clauses, messages, slots, to, follower, wide, output, fi
     Where it stops, the changes of that move are told but not counted in, and `queue` has the old way. A negative number of
     nodes: there was no room to tell them.
     """
-    tree, lists, clauses, messages, slots = lent(tree), lent(lists), lent(clauses), lent(messages), lent(slots)
-    to, follower, wide, output = lent(to), lent(follower), lent(wide), lent(output)
+    tree, lists, clauses, messages, slots = borrow(tree), borrow(lists), borrow(clauses), borrow(messages), borrow(slots)
+    to, follower, wide, output = borrow(to), borrow(follower), borrow(wide), borrow(output)
     node, rank_of, entries = tree.node, tree.rank, (tree.clause, tree.signature, tree.box)
     structure = (node, tree.block, tree.bound, tree.region)
     cx0, cy0, cx1, cy1 = clauses.x0, clauses.y0, clauses.x1, clauses.y1

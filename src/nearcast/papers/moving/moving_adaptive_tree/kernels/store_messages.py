@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nearcast.kernels.compile import kernel, lent
+from nearcast.kernels.compile import borrow, kernel
 from nearcast.papers.boolean.adaptive_tree.kernels.by_keyword import find_cut, step_in
 from nearcast.papers.boolean.adaptive_tree.kernels.by_space import strip_of
 from nearcast.papers.boolean.adaptive_tree.kernels.match import rank_keywords
@@ -37,7 +37,7 @@ def make_child(tree, wanted, record, block_at):
 
     Paper: messages are stored only where there are leaves, and are lost to a clause that comes where none was.
     """
-    tree = lent(tree)
+    tree = borrow(tree)
     node, block, head = tree.node, tree.block, tree.head
     if head[FREE_NODE] == NO_NODE and head[N_NODES] >= tree.n_below.size:
         wanted[WANTED_NODES] = head[N_NODES] + _MORE_NODES
@@ -54,7 +54,7 @@ def make_child(tree, wanted, record, block_at):
 @kernel
 def count_cuts(block, cuts, n_cuts, rank, at, n_ranks):
     """How many cuts have a keyword of the message from `at` on."""
-    block, rank = lent(block), lent(rank)
+    block, rank = borrow(block), borrow(rank)
     n, before, cut = 0, -1, 0
     for i in range(at, n_ranks):
         cut = find_cut(block, cuts, n_cuts, rank[i], cut)
@@ -70,7 +70,7 @@ def choose_places(tree, wanted, scratch, n_ranks, x, y, number, at, limit, is_re
 
     Not more than `limit` of them: where going on would make more, the message stays above.
     """
-    tree, scratch = lent(tree), lent(scratch)
+    tree, scratch = borrow(tree), borrow(scratch)
     node, block, bound = tree.node, tree.block, tree.bound
     rank, queue, position, target = scratch.rank, scratch.queue, scratch.position, scratch.target
     queue[0], position[0] = number, at
@@ -124,7 +124,7 @@ def choose_places(tree, wanted, scratch, n_ranks, x, y, number, at, limit, is_re
 @kernel
 def has_list_room(lists, target, n_targets):
     """Whether the lists of these nodes can take one more message each, whatever has been freed."""
-    lists, target = lent(lists), lent(target)
+    lists, target = borrow(lists), borrow(target)
     own, n_used = lists.own, lists.head[N_USED]
     for i in range(n_targets):
         record = LIST_FIELDS * target[i]
@@ -137,7 +137,7 @@ def has_list_room(lists, target, n_targets):
 @kernel
 def store_from(tree, lists, messages, wanted, scratch, slot, number, at, n_ranks, limit, is_refining):
     """Store a message, whose keywords are ranked, at or below a node; returns whether there was room (else nothing is)."""
-    tree, lists, messages, scratch = lent(tree), lent(lists), lent(messages), lent(scratch)
+    tree, lists, messages, scratch = borrow(tree), borrow(lists), borrow(messages), borrow(scratch)
     x, y = messages.x0[slot], messages.y0[slot]
     n_targets = choose_places(tree, wanted, scratch, n_ranks, x, y, number, at, limit, is_refining)
     if n_targets < 0 or not has_list_room(lists, scratch.target, n_targets):
@@ -151,7 +151,7 @@ def store_from(tree, lists, messages, wanted, scratch, slot, number, at, n_ranks
 @kernel
 def store_messages(tree, lists, messages, wanted, scratch, slots, first, limit, is_refining):
     """Store the messages from position `first` of `slots` on; returns where room was short, or the end."""
-    tree, lists, messages, scratch, slots = lent(tree), lent(lists), lent(messages), lent(scratch), lent(slots)
+    tree, lists, messages, scratch, slots = borrow(tree), borrow(lists), borrow(messages), borrow(scratch), borrow(slots)
     keyword_first, n_keywords, keyword = messages.keyword_first, messages.n_keywords, messages.keyword
     rank_of, rank = tree.rank, scratch.rank
     for i in range(first, slots.size):

@@ -7,7 +7,7 @@ lower left corner of what the two boxes have in common.
 from __future__ import annotations
 
 from nearcast.kernels.boxes import meets
-from nearcast.kernels.compile import inline_kernel, kernel, lent
+from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.kernels.quadtree import cell_code, column_of_code, depth_of_code, row_of_code
 from nearcast.moving.kernels.live_messages import has_words, is_wanted
@@ -38,8 +38,8 @@ def is_told_here(grid, code, x, y):
 @kernel
 def look_in_cells(cells, lists, grid, clauses, messages, slots, besides, first, n_out, output):
     """Append every message of each clause; see `moving_base.collect_pairs` for `first`, `n_out` and the result."""
-    cells, lists, clauses, messages = lent(cells), lent(lists), lent(clauses), lent(messages)
-    slots, besides, output = lent(slots), lent(besides), lent(output)
+    cells, lists, clauses, messages = borrow(cells), borrow(lists), borrow(clauses), borrow(messages)
+    slots, besides, output = borrow(slots), borrow(besides), borrow(output)
     bound_start, n_bound, bound, list_key = cells.bound_start, cells.n_bound, cells.bound, cells.list_key
     slot, start, size, item, shape = lists.slot, lists.start, lists.size, lists.item, lists.shape
     own = (clauses.x0, clauses.y0, clauses.x1, clauses.y1, clauses.keyword_start, clauses.keyword)
@@ -81,8 +81,8 @@ def look_in_cells(cells, lists, grid, clauses, messages, slots, besides, first, 
 @kernel
 def look_around_in_cells(cells, lists, depths, grid, clauses, messages, slots, boxes, first, n_out, output):
     """As `look_in_cells`, for any boxes: in the cells of one depth at which the messages of the clause's keyword stand."""
-    cells, lists, clauses, messages = lent(cells), lent(lists), lent(clauses), lent(messages)
-    slots, boxes, output = lent(slots), lent(boxes), lent(output)
+    cells, lists, clauses, messages = borrow(cells), borrow(lists), borrow(clauses), borrow(messages)
+    slots, boxes, output = borrow(slots), borrow(boxes), borrow(output)
     slot, start, size, item, shape = lists.slot, lists.start, lists.size, lists.item, lists.shape
     keyword_start, keyword = clauses.keyword_start, clauses.keyword
     is_alive, keyword_first, n_keywords = messages.is_alive, messages.keyword_first, messages.n_keywords

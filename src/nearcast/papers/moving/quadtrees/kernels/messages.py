@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nearcast.kernels.compile import inline_kernel, kernel, lent
+from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.kernels.quadtree import cell_code, column_of
 from nearcast.papers.boolean.quadtrees.layout import ROOT_CODE
 from nearcast.papers.moving.grid_lists.kernels.lists import append_to, find_list, wanted_items
@@ -64,7 +64,7 @@ def has_room(lists, wanted):
 @kernel
 def post_messages(lists, grid, depths, messages, slots, first, wanted):
     """Post the messages from `first` on; returns where room was short, or the end. `depths[owner]`: bits of those in use."""
-    lists, messages, depths, slots = lent(lists), lent(messages), lent(depths), lent(slots)
+    lists, messages, depths, slots = borrow(lists), borrow(messages), borrow(depths), borrow(slots)
     keyword_first, n_keywords, keyword = messages.keyword_first, messages.n_keywords, messages.keyword
     x0, y0, x1, y1 = messages.x0, messages.y0, messages.x1, messages.y1
     for i in range(first, slots.size):
@@ -95,7 +95,7 @@ def post_deeper(lists, grid, owner, depth, messages, first, wanted):
     Returns where it has come to, and whether that is the end or room is short.
     Paper: a message stands in every cell of its way; here only where a clause of the keyword may look for it.
     """
-    lists, messages = lent(lists), lent(messages)
+    lists, messages = borrow(lists), borrow(messages)
     x0, y0, x1, y1 = messages.x0, messages.y0, messages.x1, messages.y1
     number = find_list(lists.slot, lists.shape, owner, ROOT_CODE)
     n = lists.size[number] if number >= 0 else 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nearcast.kernels.compile import kernel, lent
+from nearcast.kernels.compile import borrow, kernel
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.kernels.number_table import EMPTY_SLOT, find_slot, home_slot
 from nearcast.papers.ranked.covering_quadtree.kernels.cover import column_at, list_key
@@ -44,7 +44,7 @@ def find_candidates(index, scratch, subscribers, window, buffers, run, place):
     """
     lists, table, cover = index
     merged, value, looked = scratch
-    subscribers, window, lists = lent(subscribers), lent(window), lent(lists)
+    subscribers, window, lists = borrow(subscribers), borrow(window), borrow(lists)
     subscriber, share, near, threshold = lists.subscriber, lists.share, lists.near, buffers.threshold
     x, y = window.x[place], window.y[place]
     column = column_at(x, cover.x0, cover.x1, cover.levels)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from nearcast.kernels.compile import inline_kernel, kernel, lent
+from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.kernels.simd import prefetch
 from nearcast.papers.ranked.group_pruned.layout import (
@@ -85,8 +85,8 @@ def run_ticks(lists, ground, scratch, is_grouped, subscribers, window, buffers, 
 @kernel
 def find_candidates(lists, ground, scratch, is_grouped, subscribers, window, buffers, run, place):
     """Write the subscriptions whose threshold the message reaches, with its scores; returns how many."""
-    lists, subscribers, window, buffers, run = lent(lists), lent(subscribers), lent(window), lent(buffers), lent(run)
-    message, bits, over, opened, pending, stamp, looked = lent(scratch)
+    lists, subscribers, window, buffers, run = borrow(lists), borrow(subscribers), borrow(window), borrow(buffers), borrow(run)
+    message, bits, over, opened, pending, stamp, looked = borrow(scratch)
     is_lonlat, max_distance = ground
     frame = frame_of(is_lonlat, max_distance)
     first_group, n_groups, side = lists.first_group, lists.n_groups, lists.side
@@ -230,7 +230,7 @@ def ask_for(subscribers, buffers, stamp, s):
 @kernel
 def score_pending(ground, pending, n_pending, stamp, looked, subscribers, window, buffers, run, place, n_found):
     """Score subscriptions, each once for a message, and write those whose threshold is reached; returns how many there are."""
-    subscribers, window, buffers, run = lent(subscribers), lent(window), lent(buffers), lent(run)
+    subscribers, window, buffers, run = borrow(subscribers), borrow(window), borrow(buffers), borrow(run)
     is_lonlat, max_distance = ground
     now, n_scored = stamp[stamp.size - 1], 0
     for i in range(n_pending):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nearcast.kernels.compile import inline_kernel, kernel, lent
+from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.kernels.simd import prefetch
 from nearcast.papers.ranked.skyband.kernels.buffers import (
     ADMITTED,
@@ -156,8 +156,8 @@ def expire_due(subscribers, window, buffers, calendar, journal, run, is_timed, n
 @kernel
 def finish_tick(subscribers, window, buffers, calendar, journal, run, changes, rules):
     """From ADMIT to the next ARRIVE; returns DONE, or what is lacking."""
-    subscribers, window, buffers, calendar = lent(subscribers), lent(window), lent(buffers), lent(calendar)
-    journal, run, changes = lent(journal), lent(run), lent(changes)
+    subscribers, window, buffers, calendar = borrow(subscribers), borrow(window), borrow(buffers), borrow(calendar)
+    journal, run, changes = borrow(journal), borrow(run), borrow(changes)
     is_timed, n_counted, is_net, is_banded = rules
     at = run.at
     if at[PHASE] == ADMIT and not admit_candidates(subscribers, window, buffers, calendar, journal, run, is_banded):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearcast.kernels.compile import inline_kernel, kernel, lent
+from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.papers.ranked.window_ir_tree.layout import (
     BORDER_START,
     MESSAGE_START,
@@ -38,7 +38,7 @@ _NO_WORD = -1.0
 @kernel
 def find_best(tree: TreeArrays, frame: Frame, search: SearchArrays, queue, asked, turns, n_wanted, start, n_found):
     """Write the best messages of each subscription asked for, best first, from `start[i]` on; `queue` is scratch."""
-    tree, search, queue = lent(tree), lent(search), lent(queue)
+    tree, search, queue = borrow(tree), borrow(search), borrow(queue)
     for turn in range(turns.size):
         i = turns[turn]
         s, first, wanted = asked[i], start[i], n_wanted[i]
