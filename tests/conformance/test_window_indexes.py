@@ -13,8 +13,8 @@ import pytest
 from numpy.typing import NDArray
 
 import nearcast as nc
-from nearcast.engine.in_thread import BackgroundTask
 from nearcast.engine.registry import index_class
+from nearcast.engine.threads import BackgroundTask
 from nearcast.model.relevance import distance, relevance, spatial_proximity, text_similarity
 from nearcast.model.spaces import Space
 from nearcast.ranked.index import DistanceScale
@@ -183,7 +183,7 @@ def beside(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pieces become larger ones soon, in a thread, and not because of a search."""
     for name, value in (("_LEAST_BESIDE", 1), ("_GROWTH", 1), ("_LARGEST_SHARE", 1), ("_WORTH_SETTLING", 0)):
         monkeypatch.setattr(f"nearcast.ranked.window_segments.{name}", value)
-    monkeypatch.setattr("nearcast.ranked.window_segments.Beside", Counted)
+    monkeypatch.setattr("nearcast.ranked.window_segments.BackgroundTask", Counted)
 
 
 # Taken over at the next piece, or some pieces later.
@@ -202,7 +202,7 @@ def test_without_room_for_a_larger_piece_the_smaller_ones_go_on(monkeypatch: pyt
     def no_room() -> Piece:
         raise MemoryError("no room")
 
-    monkeypatch.setattr("nearcast.ranked.window_segments.Beside", lambda make: Counted(no_room))
+    monkeypatch.setattr("nearcast.ranked.window_segments.BackgroundTask", lambda make: Counted(no_room))
     Counted.turns = cycle([True])
     with pytest.warns(UserWarning, match="no room"):
         check_worlds(4, monkeypatch)

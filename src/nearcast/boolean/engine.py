@@ -23,19 +23,16 @@ from nearcast.columns.identifiers import Identifiers, id_array
 from nearcast.columns.messages import MessageBatch
 from nearcast.columns.schemas import delivery_table
 from nearcast.columns.shapes import ShapeStore
-from nearcast.engine.arguments import listed
-from nearcast.engine.asked_ids import numbers_of
-from nearcast.engine.background_task import BackgroundMerge
-from nearcast.engine.batch_threads import run_in_threads, split_rows, usable_threads
+from nearcast.engine.arguments import listed, numbers_of
 from nearcast.engine.clause_building import clauses_of_parsed, clauses_of_plain
 from nearcast.engine.explanation import explain_match
 from nearcast.engine.keyword_kind import KeywordKind
-from nearcast.engine.locks import ReadWriteLock
-from nearcast.engine.reading_context import Border
+from nearcast.engine.reading import Border
 from nearcast.engine.reading_messages import EncodedMessages, read_message_objects, read_message_table
 from nearcast.engine.reading_subscriptions import ReadSubscriptions, read_subscription_objects, read_subscription_table
 from nearcast.engine.registry import create
 from nearcast.engine.subscription_store import Filed, compacted, wants_compacting
+from nearcast.engine.threads import BackgroundMerge, ReadWriteLock, run_in_threads, split_rows, usable_threads
 from nearcast.engine.verification import Verifier
 from nearcast.errors import NearcastError
 from nearcast.model.analysis import DEFAULT_ANALYSIS, Analysis

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.engine.groups import Matches, Runs
-from nearcast.engine.parameters import Parameters
+from nearcast.engine.registry import Parameters
 from nearcast.model.regions import Box
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from nearcast.columns.growing import GrowingArray
 from nearcast.kernels.checks import PLAIN, CheckArrays
-from nearcast.kernels.id_lookup import fill_spans
+from nearcast.kernels.deliveries import fill_spans
 from nearcast.kernels.layouts import ClauseArrays
 from nearcast.kernels.shapes import NO_SHAPE
 
@@ -206,7 +206,7 @@ class ClauseStore:
 
     @property
     def n_bytes(self) -> int:
-        return sum(value.room.nbytes for value in vars(self).values() if isinstance(value, GrowingArray))
+        return sum(value.memory.nbytes for value in vars(self).values() if isinstance(value, GrowingArray))
 
 
 def take_lists(

@@ -10,8 +10,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from nearcast.columns.arrow import word_column
-from nearcast.kernels import number_table, word_table
-from nearcast.kernels.number_table import NumberTableArrays
+from nearcast.kernels import hashing, word_table
+from nearcast.kernels.hashing import NumberTableArrays
 from nearcast.kernels.word_table import SLOT_WIDTH, WordTableArrays
 
 _FIRST_SLOTS = 64
@@ -103,14 +103,12 @@ class NumberTable:
         self.n = 0
         self.is_counting = True
         """Whether every number is the first one plus its id: then the numbers of ids need no look-up."""
-        self._arrays = NumberTableArrays(
-            np.full(_FIRST_SLOTS, number_table.EMPTY_SLOT, np.int32), np.zeros(_FIRST_SLOTS, np.int64)
-        )
+        self._arrays = NumberTableArrays(np.full(_FIRST_SLOTS, hashing.EMPTY_SLOT, np.int32), np.zeros(_FIRST_SLOTS, np.int64))
 
     def find(self, numbers: NDArray[np.int64]) -> NDArray[np.int32]:
         """The id of each number, or ABSENT."""
         ids = np.empty(len(numbers), np.int32)
-        number_table.find_numbers(self._arrays, numbers, ids)
+        hashing.find_numbers(self._arrays, numbers, ids)
         return ids
 
     def add(self, numbers: NDArray[np.int64]) -> NDArray[np.int32]:
@@ -118,11 +116,11 @@ class NumberTable:
         ids = np.empty(len(numbers), np.int32)
         n_before, position = self.n, 0
         while True:
-            self.n, position = number_table.add_numbers(self._arrays, self.n, numbers, position, ids)
+            self.n, position = hashing.add_numbers(self._arrays, self.n, numbers, position, ids)
             if position == len(ids):
                 break
             self._grow(len(ids) - position)
-        self.is_counting = self.is_counting and bool(number_table.counts_up(self._arrays.number, n_before, self.n))
+        self.is_counting = self.is_counting and bool(hashing.counts_up(self._arrays.number, n_before, self.n))
         return ids
 
     def _grow(self, n_wanted: int) -> None:
@@ -137,8 +135,8 @@ class NumberTable:
             n_slots = 2 * len(slots)
             while 3 * n_slots < 4 * (self.n + n_wanted):
                 n_slots *= 2
-            slots = np.full(n_slots, number_table.EMPTY_SLOT, np.int32)
-            number_table.fill_slots(NumberTableArrays(slots, known), self.n)
+            slots = np.full(n_slots, hashing.EMPTY_SLOT, np.int32)
+            hashing.fill_slots(NumberTableArrays(slots, known), self.n)
         self._arrays = NumberTableArrays(slots, known)
 
     def layout(self) -> NumberTableArrays:

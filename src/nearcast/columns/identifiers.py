@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from nearcast.columns.arrow import is_string, number_column, number_room, numbers, string_column
 from nearcast.columns.id_tables import NumberTable, WordTable
 from nearcast.errors import SchemaError
-from nearcast.kernels.id_lookup import look_up_ids
-from nearcast.kernels.number_table import ABSENT
+from nearcast.kernels.deliveries import look_up_ids
+from nearcast.kernels.hashing import ABSENT
 from nearcast.model.ids import Id
 
 KINDS = {"int": "int64", "string": "string"}

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from nearcast.columns.identifiers import Identifiers, id_array
 from nearcast.errors import NearcastError
+from nearcast.kernels.hashing import ABSENT
+from nearcast.model.ids import checked_id
 
 
 def listed(items: Any, expected: type | tuple[type, ...], what: str) -> Sequence[Any]:
@@ -14,3 +21,23 @@ def listed(items: Any, expected: type | tuple[type, ...], what: str) -> Sequence
     if isinstance(items, single) or not isinstance(items, Iterable):
         raise NearcastError(f"{what} were given as {items!r}; expected a list of them: use [...]")
     return items if isinstance(items, list | tuple) else list(items)
+
+
+# -- The subscriptions that an engine is asked for by their ids.
+
+
+def numbers_of(ids: Any, known: Identifiers) -> NDArray[np.int32]:
+    """Their numbers, each once, from a list of ids or a column of a table; those that are not known are left out."""
+    found = known.find(_as_column(ids, known.kind))
+    return np.unique(found[found != ABSENT])
+
+
+def _as_column(ids: Any, kind: str | None) -> pa.Array:
+    if isinstance(ids, pa.Array | pa.ChunkedArray):
+        if ids.null_count:
+            raise NearcastError(f"ids were given as a column with {ids.null_count} nulls; expected an id in each row")
+        return ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids
+    checked = [checked_id(id, "subscription", NearcastError) for id in listed(ids, (int, str), "ids")]
+    expected = str if kind == "string" else int
+    # Ids of the other kind are not known either.
+    return id_array([id for id in checked if isinstance(id, expected)])

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from nearcast.columns.growing import doubled
 from nearcast.engine.groups import Matches
 from nearcast.kernels.layouts import CANDIDATES, NODES, Output
 
@@ -43,12 +44,6 @@ def collect(n_messages: int, match_from: Callable[[int, int, Output], tuple[int,
         first, n_out = match_from(first, n_out, output)
         if first >= n_messages:
             break
-        output = Output(_doubled(output.message, n_out), _doubled(output.clause, n_out), output.counters)
+        output = Output(doubled(output.message, n_out), doubled(output.clause, n_out), output.counters)
     counters = output.counters
     return Matches(output.message[:n_out], output.clause[:n_out], int(counters[NODES]), int(counters[CANDIDATES]))
-
-
-def _doubled(array: NDArray[np.int32], n_used: int) -> NDArray[np.int32]:
-    larger = np.empty(2 * len(array), np.int32)
-    larger[:n_used] = array[:n_used]
-    return larger

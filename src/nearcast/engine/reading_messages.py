@@ -24,8 +24,7 @@ from nearcast.columns.schemas import (
     text_column,
 )
 from nearcast.engine.keyword_kind import KeywordKind
-from nearcast.engine.reading_context import Border
-from nearcast.engine.rejections import Rejections, reject_bad_boxes
+from nearcast.engine.reading import Border, Rejections, reject_bad_boxes
 from nearcast.errors import NearcastError, SchemaError
 from nearcast.kernels.layouts import MessageArrays
 from nearcast.model.analysis import Analysis

@@ -29,8 +29,7 @@ from nearcast.columns.schemas import (
     text_column,
 )
 from nearcast.engine.clause_building import WORLD, ParsedSubscription, PlainSubscriptions
-from nearcast.engine.reading_context import Border
-from nearcast.engine.rejections import Rejections, reject_bad_boxes
+from nearcast.engine.reading import Border, Rejections, reject_bad_boxes
 from nearcast.errors import NearcastError, SchemaError, SubscriptionError
 from nearcast.model.normalise import Keyword
 from nearcast.model.regions import Box, Region, region

@@ -97,3 +97,23 @@ def _read_parameters(cls: Any, given: Mapping[str, Any]) -> Any:
 
 def _defaults(cls: Any) -> dict[str, Any]:
     return {f.name: f.default for f in fields(cls.parameters_class) if f.default is not MISSING}
+
+
+# -- The options of an index, and checks of them: the error says what was given and what was expected.
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """The options of an index: frozen dataclass fields with defaults. Base of each index's own."""
+
+
+def check_choice(name: str, given: str, expected: tuple[str, ...]) -> None:
+    """IndexParameterError unless the value is one of those."""
+    if given not in expected:
+        raise IndexParameterError(f"{name}={given!r} is unknown; expected one of {', '.join(map(repr, expected))}")
+
+
+def check_range(name: str, given: int, low: int, high: int) -> None:
+    """IndexParameterError unless the value lies between the two."""
+    if not low <= given <= high:
+        raise IndexParameterError(f"{name}={given!r} is not possible; expected {low} to {high}")

@@ -175,8 +175,8 @@ def _plain_borrow(value: Any) -> Any:
 borrow: Kernel = _plain_borrow if numba_config.DISABLE_JIT else _fast_borrow
 """The same array or tuple of arrays as a borrowed reference: Numba no longer counts its uses.
 
-Numba counts references atomically whenever an array is read from a tuple or passed to a helper, which can cost more than the loop
-around it. The caller of a kernel holds all arguments until the kernel returns, so inside they need no counting.
+Numba counts references atomically whenever an array is read from a tuple or passed to a helper, which can cost more than the
+loop around it. The caller of a kernel holds all arguments until the kernel returns, so inside they need no counting.
 """
 
 

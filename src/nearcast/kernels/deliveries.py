@@ -80,3 +80,73 @@ def look_up(value, places):
         places[i] = value[places[i]]
     for i in range(n_asked, places.size):
         places[i] = value[places[i]]
+
+
+# -- Ids and spans of clauses by number, and the last row of each number, whole columns at a time.
+
+_AHEAD = 32
+
+
+@kernel
+def look_up_ids(ids, places, first, out):
+    """Fill `out` with the ids at these places, which count from `first`, asked for ahead."""
+    n = places.size
+    for i in range(max(0, n - _AHEAD)):
+        prefetch(ids, places[i + _AHEAD] - first)
+        out[i] = ids[places[i] - first]
+    for i in range(max(0, n - _AHEAD), n):
+        out[i] = ids[places[i] - first]
+
+
+@kernel
+def fill_group_ids(of, member, begin, end, of_id, member_id, first_id, of_out, member_out):
+    """The ids of pairs kept in groups, `of[i]` with each of `member[begin[i]:end[i]]`, asked for ahead.
+
+    An empty `member_id` says that ids of members count up from `first_id`.
+    """
+    n_out, last = 0, member.size - 1
+    for i in range(of.size):
+        if begin[i] == end[i]:
+            continue
+        own = of_id[of[i]]
+        if member_id.size == 0:
+            for at in range(begin[i], end[i]):
+                of_out[n_out] = own
+                member_out[n_out] = member[at] + first_id
+                n_out += 1
+            continue
+        for at in range(begin[i], end[i]):
+            prefetch(member_id, member[min(at + _AHEAD, last)])
+            of_out[n_out] = own
+            member_out[n_out] = member_id[member[at]]
+            n_out += 1
+
+
+@kernel
+def fill_spans(first_clause, n_clauses, owners, first, count):
+    """Where the clauses of subscriptions begin and how many there are, asked for ahead; 0 and 0 of unknown ones."""
+    n = owners.size
+    for i in range(n):
+        if i + _AHEAD < n:
+            prefetch(first_clause, owners[i + _AHEAD])
+            prefetch(n_clauses, owners[i + _AHEAD])
+        owner = owners[i]
+        is_known = owner >= 0 and owner < n_clauses.size
+        first[i] = first_clause[owner] if is_known else 0
+        count[i] = n_clauses[owner] if is_known else 0
+
+
+@kernel
+def last_of_each(number, rows, last):
+    """Keep the last of several rows with one number, in order: returns how many are at the front of `rows`.
+
+    `last` has a place for every number.
+    """
+    for i in range(rows.size):
+        last[number[rows[i]]] = rows[i]
+    n_kept = 0
+    for i in range(rows.size):
+        if last[number[rows[i]]] == rows[i]:
+            rows[n_kept] = rows[i]
+            n_kept += 1
+    return n_kept

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nearcast.kernels.boxes import euclidean_to_box, haversine_to_box_m
 from nearcast.kernels.compile import inline_kernel, kernel
-from nearcast.kernels.distances import euclidean_to_box, haversine_to_box_m
 
 NO, YES, UNSURE = 0, 1, 2
 NO_SHAPE = -1

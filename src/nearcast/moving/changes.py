@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from nearcast.columns.arrow import number_column, number_room
 from nearcast.columns.identifiers import Identifiers
 from nearcast.engine.groups import Groups
-from nearcast.kernels.deliveries import fill_ids, fill_message_ids, fill_owners
-from nearcast.kernels.id_lookup import fill_group_ids, look_up_ids
+from nearcast.kernels.deliveries import fill_group_ids, fill_ids, fill_message_ids, fill_owners, look_up_ids
 from nearcast.model.delivery import Change
 from nearcast.moving.live_messages import LiveMessages
 

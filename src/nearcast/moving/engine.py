@@ -16,15 +16,14 @@ import numpy as np
 import pyarrow as pa
 
 from nearcast.columns.identifiers import id_array
-from nearcast.engine.arguments import listed
-from nearcast.engine.asked_ids import numbers_of
+from nearcast.engine.arguments import listed, numbers_of
 from nearcast.engine.clause_building import clauses_of_parsed, clauses_of_plain
 from nearcast.engine.explanation import explain_match
 from nearcast.engine.keyword_kind import KeywordKind
-from nearcast.engine.locks import ReadWriteLock
 from nearcast.engine.reading_messages import read_message_objects
 from nearcast.engine.reading_subscriptions import ReadSubscriptions, read_subscription_objects, read_subscription_table
 from nearcast.engine.registry import create
+from nearcast.engine.threads import ReadWriteLock
 from nearcast.engine.verification import Verifier
 from nearcast.errors import NearcastError
 from nearcast.model.analysis import DEFAULT_ANALYSIS, Analysis

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.engine.groups import Differences, Found, Groups, Matches, MessageGroups, MoveGroups
-from nearcast.engine.parameters import Parameters
+from nearcast.engine.registry import Parameters
 from nearcast.errors import IndexParameterError
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.moving.kernels.live_messages import PairOutput

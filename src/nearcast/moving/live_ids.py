@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from nearcast.columns.arrow import numbers, word_column
 from nearcast.columns.identifiers import id_kind
-from nearcast.kernels.chunks import N_CLASSES, NO_CHUNK
+from nearcast.kernels.pools import N_CLASSES, NO_CHUNK
 from nearcast.moving.kernels import live_ids as kernels
 from nearcast.moving.kernels.live_ids import ABSENT, FREE, IdArrays
 from nearcast.moving.kernels.live_messages import forget_words, reserve_words, words_room

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nearcast.columns.growing import GrowingArray
+from nearcast.columns.growing import GrowingArray, resized
 from nearcast.columns.messages import MessageBatch
-from nearcast.kernels.chunks import N_CLASSES, NO_CHUNK
 from nearcast.kernels.layouts import MessageArrays
+from nearcast.kernels.pools import N_CLASSES, NO_CHUNK
 from nearcast.moving.kernels import live_messages as kernels
 from nearcast.moving.kernels.live_messages import LiveArrays
 from nearcast.moving.live_ids import LiveIds
@@ -87,7 +87,7 @@ class LiveMessages:
         given, own = batch.arrays, self._arrays
         wanted = int(self._n_words[0]) + int(kernels.words_room(given.keyword_start))
         if wanted > len(own.keyword):
-            own = self._arrays = own._replace(keyword=_longer(own.keyword, wanted))
+            own = self._arrays = own._replace(keyword=_with_spare(own.keyword, wanted))
         kernels.keep_words(
             own.keyword,
             own.keyword_first,
@@ -115,7 +115,7 @@ class LiveMessages:
         heap.reserve(heap.n + len(slots))
         # What is gone may have other messages in its slots now.
         n_left, heap.n = kernels.push_expiry(
-            queue.room[self._n_gone :], n_queued - self._n_gone, heap.room, heap.n, self._arrays.expires, slots
+            queue.memory[self._n_gone :], n_queued - self._n_gone, heap.memory, heap.n, self._arrays.expires, slots
         )
         queue.n = self._n_gone + int(n_left)
 
@@ -125,7 +125,7 @@ class LiveMessages:
         queue, heap = self._queue, self._heap
         out = np.empty(queue.n - self._n_gone + heap.n, np.int32)
         self._n_gone, heap.n, n_out = kernels.pop_expired(
-            queue.room, self._n_gone, queue.n, heap.room, heap.n, self._arrays.expires, self.now, out
+            queue.memory, self._n_gone, queue.n, heap.memory, heap.n, self._arrays.expires, self.now, out
         )
         gone = out[:n_out]
         if n_out:
@@ -163,7 +163,7 @@ class LiveMessages:
         new = np.arange(self._n_slots, self._n_slots + n - n_again, dtype=np.int32)
         self._n_slots += len(new)
         if self._n_slots > len(self._arrays.is_alive):
-            longer = {name: _longer(getattr(self._arrays, name), self._n_slots) for name in _BY_SLOT}
+            longer = {name: _with_spare(getattr(self._arrays, name), self._n_slots) for name in _BY_SLOT}
             self._arrays = self._arrays._replace(**longer, alive_bits=_packed(longer["is_alive"]))
             self._ids.widen(len(self._arrays.is_alive))
         return np.concatenate([again, new])
@@ -204,7 +204,7 @@ class LiveMessages:
     @property
     def n_bytes(self) -> int:
         lists = (self._queue, self._heap, self._free, self._dead)
-        return sum(array.nbytes for array in self._arrays) + sum(one.room.nbytes for one in lists) + self._ids.n_bytes
+        return sum(array.nbytes for array in self._arrays) + sum(one.memory.nbytes for one in lists) + self._ids.n_bytes
 
 
 def _empty() -> LiveArrays:
@@ -218,8 +218,6 @@ def _packed(is_alive: NDArray[np.uint8]) -> NDArray[np.uint32]:
     return np.pad(packed, (0, -len(packed) % 4)).view("<u4")
 
 
-def _longer(array: NDArray[Any], n: int) -> NDArray[Any]:
-    """An array of at least `n` elements, and a quarter more, with zeros behind."""
-    grown = np.zeros(max(n + n // 4, _FIRST_ROOM), array.dtype)
-    grown[: len(array)] = array
-    return grown
+def _with_spare(array: NDArray[Any], n: int) -> NDArray[Any]:
+    """An array of at least `n` elements; a quarter is spare when it must grow."""
+    return resized(array, max(n + n // 4, _FIRST_ROOM), needed=n)

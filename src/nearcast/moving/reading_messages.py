@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from nearcast.columns.clauses import take_lists
 from nearcast.columns.identifiers import id_array, id_kind
 from nearcast.columns.messages import MessageBatch
-from nearcast.engine.reading_context import Border
+from nearcast.engine.reading import Border, seconds_column
 from nearcast.engine.reading_messages import read_message_objects, read_message_table
-from nearcast.engine.times import seconds_column
 from nearcast.kernels.layouts import MessageArrays
 from nearcast.model.ids import Id
 from nearcast.model.message import Message

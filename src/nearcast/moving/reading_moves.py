@@ -14,10 +14,10 @@ from nearcast.columns.identifiers import Identifiers, id_array
 from nearcast.columns.schemas import BOX, check_columns, id_column, number_columns, text_column
 from nearcast.columns.shapes import ShapeStore
 from nearcast.engine.clause_building import WORLD, cover_region
-from nearcast.engine.rejections import Rejections, reject_bad_boxes
+from nearcast.engine.reading import Rejections, reject_bad_boxes
 from nearcast.errors import NearcastError, SchemaError
 from nearcast.kernels.checks import PLAIN
-from nearcast.kernels.id_lookup import last_of_each
+from nearcast.kernels.deliveries import last_of_each
 from nearcast.kernels.shapes import NO_SHAPE
 from nearcast.model.ids import Id, checked_id
 from nearcast.model.regions import Box, Circle, Region, region

@@ -13,7 +13,7 @@ from nearcast.columns.messages import MessageBatch
 from nearcast.columns.shapes import ShapeStore
 from nearcast.engine.groups import Found, Matches, MessageGroups
 from nearcast.engine.keyword_kind import KeywordKind
-from nearcast.engine.reading_context import Border
+from nearcast.engine.reading import Border
 from nearcast.engine.subscription_store import Filed, compacted, wants_compacting
 from nearcast.engine.verification import Verifier
 from nearcast.model.analysis import Analysis

@@ -11,16 +11,15 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
-from nearcast.columns.aligned import aligned_copy
 from nearcast.columns.folder import read_folder, write_folder
+from nearcast.columns.growing import aligned_copy
 from nearcast.columns.identifiers import Identifiers, id_array
 from nearcast.engine.arguments import listed as _listed
-from nearcast.engine.asked_ids import numbers_of
-from nearcast.engine.batch_threads import checked_threads
+from nearcast.engine.arguments import numbers_of
 from nearcast.engine.keyword_kind import KeywordKind
-from nearcast.engine.locks import ReadWriteLock
-from nearcast.engine.reading_context import Border
+from nearcast.engine.reading import Border
 from nearcast.engine.registry import create, index_class
+from nearcast.engine.threads import ReadWriteLock, checked_threads
 from nearcast.errors import NearcastError
 from nearcast.model.analysis import DEFAULT_ANALYSIS, Analysis
 from nearcast.model.delivery import Explanation, MatchReport, RankChange

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.columns.aligned import aligned_empty
-from nearcast.columns.growing import GrowingArray
+from nearcast.columns.growing import GrowingArray, aligned_empty
 from nearcast.ranked.kernels.expiry_calendar import has_chunks, wait_for_oldest
 from nearcast.ranked.kernels.layouts import WindowArrays
 from nearcast.ranked.kernels.list_layout import CHUNK, MOST_PUT_OFF, NO_CHUNK, USED, EndArrays, FloorArrays

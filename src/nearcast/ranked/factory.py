@@ -27,7 +27,7 @@ BUFFER_KINDS = {
     "kmax": ("nearcast.papers.ranked.skyband.buffer_kinds", "KMax"),
     "floor": ("nearcast.ranked.buffer_kind", "Floor"),
 }
-_SKYBAND_ENGINE = ("nearcast.papers.ranked.skyband.engine", "BufferedRanking")
+_SKYBAND_ENGINE = ("nearcast.papers.ranked.skyband.engine", "SkybandEngine")
 AUTO = "cost_skyband"
 # What goes with every buffer but "floor".
 TICK_INDEX = "group_pruned"

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.engine.parameters import Parameters
+from nearcast.engine.registry import Parameters
 from nearcast.ranked.kernels.layouts import FoundArrays, RankedSubscriptionArrays, WindowArrays
 from nearcast.ranked.subscriptions import RankedSubscriptions
 
@@ -29,8 +29,8 @@ class DistanceScale(NamedTuple):
 class RankedIndex(ABC):
     """Files subscriptions by words, place and threshold: the score below which a message is of no use to them.
 
-    Subscriptions live in `RankedSubscriptions`, thresholds in the result lists; the engine owns both. A threshold that falls must be
-    reported before the next message (`lowered`); one that rises may be reported any time later, or never (`raised`).
+    Subscriptions live in `RankedSubscriptions`, thresholds in the result lists; the engine owns both. A threshold that falls
+    must be reported before the next message (`lowered`); one that rises may be reported any time later, or never (`raised`).
     """
 
     name: ClassVar[str]

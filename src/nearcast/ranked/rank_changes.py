@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nearcast.kernels.number_table import EMPTY_SLOT
+from nearcast.kernels.hashing import EMPTY_SLOT
 from nearcast.ranked.kernels.layouts import ChangeArrays
 from nearcast.ranked.kernels.net_changes import add_up_changes
 

@@ -16,10 +16,8 @@ from nearcast.columns.clauses import take_lists
 from nearcast.columns.identifiers import id_array
 from nearcast.columns.messages import MessageBatch, keyword_sets_of
 from nearcast.columns.schemas import POINT, check_columns, id_column, keyword_column, number_columns
-from nearcast.engine.reading_context import Border
+from nearcast.engine.reading import Border, Rejections, reject_bad_boxes, seconds_column
 from nearcast.engine.reading_messages import read_message_objects, read_message_table
-from nearcast.engine.rejections import Rejections, reject_bad_boxes
-from nearcast.engine.times import seconds_column
 from nearcast.errors import NearcastError, SchemaError
 from nearcast.model.ids import Id
 from nearcast.model.message import Message

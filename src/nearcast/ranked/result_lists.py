@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.columns.growing import GrowingArray
+from nearcast.kernels.pools import FreeList
 from nearcast.ranked.buffer_kind import BufferKind
 from nearcast.ranked.kernels.exact_order import write_shown
 from nearcast.ranked.kernels.layouts import WindowArrays
@@ -35,7 +36,6 @@ from nearcast.ranked.kernels.list_layout import (
 )
 from nearcast.ranked.kernels.lists import empty_rows, fill_many
 from nearcast.ranked.kernels.rank_changes import find_scarce
-from nearcast.ranked.rooms import starts_of_rooms
 from nearcast.ranked.window_index import Best
 
 
@@ -46,10 +46,7 @@ class ResultLists:
         self.kind = kind
         self._row = GrowingArray(np.int64, None if given is None else given["row"])
         self._pool = GrowingArray(np.int32, None if given is None else given["pool"])
-        # Where freed lists start, by their room.
-        self._freed: dict[int, list[int]] = {}
-        for room, start in [] if given is None else given["freed"].tolist():
-            self._freed.setdefault(room, []).append(start)
+        self._free = FreeList(None if given is None else given["freed"])
         self.most_room = int(room_of(self._column(ROOMS)).max(initial=0))
 
     def grow(self, n: int) -> None:
@@ -95,15 +92,13 @@ class ResultLists:
             chosen = numbers[k == distinct]
             room = self.kind.room(distinct)
             self.most_room = max(self.most_room, room)
-            start, n_new = starts_of_rooms(self._freed.get(room, []), size_of_list(room), len(chosen), self._pool.n)
+            start, n_new = self._free.take(room, size_of_list(room), len(chosen), self._pool.n)
             self._pool.extend(0, size_of_list(room) * n_new)
             empty_rows(self.layout(), chosen, start, np.full(len(chosen), pack_rooms(distinct, room, 0), np.int64))
 
     def free(self, numbers: NDArray[np.int32]) -> None:
         """Give up the lists of subscriptions that go."""
-        rooms = room_of(self._column(ROOMS)[numbers])
-        for start, room in zip(self._column(START)[numbers].tolist(), rooms.tolist(), strict=True):
-            self._freed.setdefault(room, []).append(start)
+        self._free.give_back(self._column(START)[numbers], room_of(self._column(ROOMS)[numbers]))
         for which, value in ((SIZE, 0), (ROOMS, 0), (WAITS_AT, NOWHERE)):
             self._column(which)[numbers] = value
 
@@ -132,5 +127,4 @@ class ResultLists:
         return np.repeat(numbers, np.diff(start)).astype(np.int32), number[: start[-1]], score[: start[-1]]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        freed = [(room, start) for room, starts in self._freed.items() for start in starts]
-        return {"row": self._row.used, "pool": self._pool.used, "freed": np.array(freed, np.int64).reshape(-1, 2)}
+        return {"row": self._row.used, "pool": self._pool.used, "freed": self._free.array()}

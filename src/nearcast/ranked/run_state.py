@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.columns.arrow import copy_used_again
+from nearcast.columns.growing import resized
 from nearcast.ranked.kernels.list_layout import (
     LAST_LATE,
     MOST_PUT_OFF,
@@ -55,9 +56,9 @@ class FloorState:
 
     def give_room(self, n_changes: int) -> None:
         """Room for so many more changes, and for more subscriptions to look after."""
-        self._lacking = _with_room(self._lacking, int(self.at[N_LACKING]), 1)
-        self._cut = _with_room(self._cut, int(self.at[N_CUT]), 1)
-        self._scarce = _with_room(self._scarce, int(self.at[N_SCARCE]), 1)
+        self._lacking = resized(self._lacking, 2 * len(self._lacking), None, needed=int(self.at[N_LACKING]) + 2)
+        self._cut = resized(self._cut, 2 * len(self._cut), None, needed=int(self.at[N_CUT]) + 2)
+        self._scarce = resized(self._scarce, 2 * len(self._scarce), None, needed=int(self.at[N_SCARCE]) + 2)
         n = int(self.changes.n[0])
         if n + n_changes > len(self.changes.tick):
             grown = room_for(2 * n + n_changes)
@@ -125,7 +126,3 @@ class FloorState:
         self._due = np.empty(len(self.heap), np.int64)
         # Who is scarce is not kept: they are refilled one by one.
         self.at[N_SCARCE] = 0
-
-
-def _with_room(array: NDArray[Any], n: int, n_more: int) -> NDArray[Any]:
-    return array if n + n_more < len(array) else np.concatenate([array, np.empty(len(array), array.dtype)])

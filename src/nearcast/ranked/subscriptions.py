@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.columns.aligned import aligned_copy
 from nearcast.columns.clauses import take_lists
-from nearcast.columns.growing import GrowingArray
+from nearcast.columns.growing import GrowingArray, aligned_copy
 from nearcast.ranked.kernels.layouts import FLOOR, LENGTH, N_WORDS, RECORD, WEIGHT, RankedSubscriptionArrays, X, Y
 from nearcast.ranked.kernels.subscriptions import note_words, weigh_subscribers
 

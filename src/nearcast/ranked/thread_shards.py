@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nearcast.engine.batch_threads import run_in_threads
+from nearcast.engine.threads import run_in_threads
 from nearcast.ranked.rank_changes import RankChanges
 from nearcast.ranked.ranking import Ranking
 from nearcast.ranked.subscriptions import RankedSubscriptionBatch

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from nearcast.columns.arrow import used_again
 from nearcast.columns.growing import GrowingArray
 from nearcast.columns.identifiers import Identifiers
-from nearcast.kernels.id_lookup import look_up_ids
+from nearcast.kernels.deliveries import look_up_ids
 from nearcast.ranked.kernels.layouts import (
     BASE,
     MESSAGE_LENGTH,
@@ -192,11 +192,11 @@ class MessageWindow:
     def _give_room(self, n_more: int, n_more_words: int) -> None:
         """Room for so many more messages and words, or for as many as are expected."""
         n, n_words = self.n + n_more, self._words["keyword"].n + n_more_words
-        if n > len(self._columns["time"].room):
+        if n > len(self._columns["time"].memory):
             for column in self._columns.values():
                 column.reserve(self.expected(n, n))
             self._record.reserve(MESSAGE_RECORD * (self.expected(n, n) + 1))
-        if n_words > len(self._words["keyword"].room):
+        if n_words > len(self._words["keyword"].memory):
             for column in self._words.values():
                 column.reserve(self.expected(n_words, n))
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.columns.growing import GrowingArray
-from nearcast.engine.in_thread import BackgroundTask
+from nearcast.engine.threads import BackgroundTask
 from nearcast.ranked.index import DistanceScale
 from nearcast.ranked.kernels.bounds import Frame, frame_of
 from nearcast.ranked.kernels.layouts import WindowArrays
@@ -221,7 +221,7 @@ class SegmentedWindow(WindowIndex):
         n_filed = end - (int(self.table[0, FIRST]) if len(self.table) else begin)
         for name, values in piece.columns.items():
             column = self.columns[name]
-            if column.n + len(values) > len(column.room):
+            if column.n + len(values) > len(column.memory):
                 column.reserve(window.expected(column.n + len(values), n_filed))
             column.extend(values)
         self.table = np.vstack([self.table, np.array([begin, end, *starts, *piece.figures], np.int64)])

@@ -11,8 +11,7 @@ import pyarrow as pa
 import pytest
 
 import nearcast as nc
-from nearcast.engine.background_task import BackgroundMerge
-from nearcast.engine.batch_threads import run_in_threads, split_rows, usable_threads
+from nearcast.engine.threads import BackgroundMerge, run_in_threads, split_rows, usable_threads
 from nearcast.testing.budget import INTERPRETED, current_budget
 
 N_WORDS = 20
@@ -119,7 +118,7 @@ def test_pieces_give_the_answers_of_the_whole(monkeypatch: pytest.MonkeyPatch) -
         2, "x", pa.array([None if row == 222 else value for row, value in enumerate(given["x"].to_pylist())])
     )
     whole, report = matcher.match_table(given), matcher.report
-    monkeypatch.setattr("nearcast.engine.batch_threads._MOST_ROWS", 50)
+    monkeypatch.setattr("nearcast.engine.threads._MOST_ROWS", 50)
     in_pieces = matcher.match_table(given)
     assert in_pieces.combine_chunks().equals(whole.combine_chunks())
     assert matcher.report == report

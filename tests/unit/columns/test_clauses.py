@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearcast.columns.aligned import LINE_BYTES, aligned_copy
 from nearcast.columns.clauses import ClauseBatch, ClauseStore
-from nearcast.columns.growing import GrowingArray
+from nearcast.columns.growing import LINE_BYTES, GrowingArray, aligned_copy
 from nearcast.kernels.checks import PLAIN
 from nearcast.kernels.shapes import NO_SHAPE
 
@@ -94,15 +93,15 @@ def test_growing_arrays_keep_old_views_alive() -> None:
 def test_growing_arrays_forget_what_is_in_front() -> None:
     column = GrowingArray(np.int64)
     column.extend(np.arange(100))
-    room = column.room
+    room = column.memory
     for n_over, expected in ((0, range(100)), (30, range(30, 100)), (1, range(31, 100)), (35, range(66, 100))):
         column.drop(n_over)
         assert column.used.tolist() == list(expected)
-        assert column.room is room
+        assert column.memory is room
     column.drop(25)
     assert column.used.tolist() == list(range(91, 100))
     # Most of it was spare.
-    assert len(column.room) == 9
+    assert len(column.memory) == 9
     column.extend(7)
     assert column.used.tolist() == [*range(91, 100), 7]
 
@@ -111,5 +110,5 @@ def test_growing_arrays_begin_with_a_line_of_memory() -> None:
     column = GrowingArray(np.int32)
     for n in (1, 100, 10_000):
         column.extend(0, n)
-        assert column.room.ctypes.data % LINE_BYTES == 0
+        assert column.memory.ctypes.data % LINE_BYTES == 0
     assert aligned_copy(column.used[3:].reshape(-1, 2)).ctypes.data % LINE_BYTES == 0

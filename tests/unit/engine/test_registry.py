@@ -14,8 +14,7 @@ from nearcast.columns.clauses import ClauseBatch, ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.engine.groups import Matches
 from nearcast.engine.kernel_calls import Stamps, collect
-from nearcast.engine.parameters import Parameters
-from nearcast.engine.registry import KINDS, indexes
+from nearcast.engine.registry import KINDS, Parameters, indexes
 from nearcast.kernels.layouts import CANDIDATES, MessageArrays, Output
 from nearcast.papers.boolean.buffered import BufferedIndex
 

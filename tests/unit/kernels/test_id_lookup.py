@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nearcast.kernels.id_lookup import fill_group_ids, fill_spans
+from nearcast.kernels.deliveries import fill_group_ids, fill_spans
 
 
 @pytest.mark.parametrize("is_counting", [False, True])

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nearcast.columns.messages import keyword_sets_of
-from nearcast.kernels import csr, keyword_sets
+from nearcast.kernels import keyword_sets, sorting
 
 ids = st.lists(st.integers(-2, 30), max_size=80)
 
@@ -38,8 +38,8 @@ def test_marks_tell_membership_of_the_current_message_only() -> None:
 def test_items_are_filled_by_owner_in_order() -> None:
     owners = np.array([1, 0, 1, -1, 2], np.int32)
     offsets = np.zeros(4, np.int64)
-    assert csr.offsets_from_counts(np.array([1, 2, 1], np.int32), offsets) == 4
+    assert sorting.offsets_from_counts(np.array([1, 2, 1], np.int32), offsets) == 4
     out = np.zeros(4, np.int32)
-    csr.fill_by_owner(owners, np.arange(10, 15, dtype=np.int32), offsets[:-1].copy(), out)
+    sorting.fill_by_owner(owners, np.arange(10, 15, dtype=np.int32), offsets[:-1].copy(), out)
     assert offsets.tolist() == [0, 1, 3, 4]
     assert out.tolist() == [11, 10, 12, 14]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearcast.kernels.number_table import EMPTY_SLOT
+from nearcast.kernels.hashing import EMPTY_SLOT
 from nearcast.ranked.kernels.net_changes import add_up_changes
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from nearcast.bench.message_visits import visits_of
 from nearcast.bench.ranked_story import RankedStory
 from nearcast.bench.simulation.cost_model import ShardLoads
-from nearcast.engine.reading_context import Border
+from nearcast.engine.reading import Border
 from nearcast.model.analysis import DEFAULT_ANALYSIS
 from nearcast.model.spaces import space_of
 from nearcast.pipeline.plan.shard_plan import ShardPlan

@@ -28,9 +28,9 @@ from nearcast.boolean.frequency_grid.layout import (
     GridArrays,
     LateArrays,
 )
-from nearcast.columns.aligned import aligned_empty, aligned_zeros
-from nearcast.kernels import csr
-from nearcast.kernels.hashing import LINE_SLOTS
+from nearcast.columns.growing import aligned_empty, aligned_zeros
+from nearcast.kernels import sorting
+from nearcast.kernels.hashing import LINE_SLOTS, fill_table
 from nearcast.kernels.layouts import ClauseArrays
 
 _SLOTS_PER_LIST = 2
@@ -132,7 +132,7 @@ def assemble(
     run[:_FIRST_PLACE] = 0
     run[end : end + SLACK] = 0
     slot = free_slots(n_found)
-    build.fill_slots(slot, *found, n_found)
+    fill_table(slot, *found, n_found)
     head = np.zeros(HEAD_FIELDS, np.int64)
     head[N_BUILT], head[N_CLAUSES], head[N_LISTS] = len(clauses.is_alive), len(slots), n_found
     head[N_ENTRIES], head[N_OWNERS], head[N_RUN], head[MAX_LEVEL] = n_entries, n_owners, end, max_level
@@ -146,9 +146,9 @@ def _by_owner(
     owners, sizes = np.empty(len(slots), np.int32), np.zeros(n_owners, np.int64)
     build.fill_owners(clauses, frequency, slots, owners, sizes)
     owner_start = np.zeros(n_owners + 1, np.int64)
-    csr.offsets_from_counts(sizes, owner_start)
+    sorting.offsets_from_counts(sizes, owner_start)
     order = np.empty(len(slots), np.int32)
-    csr.fill_by_owner(owners, slots, owner_start[:-1].copy(), order)
+    sorting.fill_by_owner(owners, slots, owner_start[:-1].copy(), order)
     return owner_start, order
 
 

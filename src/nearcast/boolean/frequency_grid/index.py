@@ -47,7 +47,7 @@ from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.engine import kernel_calls
 from nearcast.engine.groups import Matches, Runs
-from nearcast.engine.parameters import Parameters
+from nearcast.engine.registry import Parameters
 from nearcast.errors import IndexParameterError
 from nearcast.kernels.deliveries import flatten_runs
 from nearcast.kernels.layouts import CANDIDATES, NODES, ClauseArrays

@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 CATCH_ALL = 0  # the owner of clauses without keywords; keyword w is owner 1 + w
+NO_LIST = 0  # the value of a key without a list
 
 HEADER = 3
 SINGLE_FIELDS = 5

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nearcast.kernels.compile import inline_kernel, kernel
-from nearcast.kernels.number_table import home_slot
+from nearcast.kernels.hashing import number_home
 from nearcast.kernels.simd import prefetch
 from nearcast.kernels.word_table import mix_into_hash, word_key
 
@@ -55,8 +55,8 @@ def find_ids(table, ids, key, start, data, found):
     last, has_texts = table.size - 1, start.size > 0
     for i in range(key.size):
         if i + _AHEAD < key.size:
-            prefetch(table, home_slot(key[i + _AHEAD], table.size))
-        at = home_slot(key[i], table.size)
+            prefetch(table, number_home(key[i + _AHEAD], table.size))
+        at = number_home(key[i], table.size)
         while table[at] != FREE and not (
             own[table[at]] == key[i] and (not has_texts or is_text(ids, text, table[at], data, start[i], start[i + 1]))
         ):
@@ -70,8 +70,8 @@ def enter_slots(table, own, slots):
     last = table.size - 1
     for i in range(slots.size):
         if i + _AHEAD < slots.size:
-            prefetch(table, home_slot(own[slots[i + _AHEAD]], table.size))
-        at = home_slot(own[slots[i]], table.size)
+            prefetch(table, number_home(own[slots[i + _AHEAD]], table.size))
+        at = number_home(own[slots[i]], table.size)
         while table[at] != FREE:
             at = (at + 1) & last
         table[at] = slots[i]
@@ -83,17 +83,17 @@ def drop_slots(table, own, slots):
     last = table.size - 1
     for i in range(slots.size):
         if i + 2 * _AHEAD < slots.size:
-            prefetch(table, home_slot(own[slots[i + 2 * _AHEAD]], table.size))
+            prefetch(table, number_home(own[slots[i + 2 * _AHEAD]], table.size))
         if i + _AHEAD < slots.size:
             # The id behind the one to go, which may move up.
-            behind = (home_slot(own[slots[i + _AHEAD]], table.size) + 1) & last
+            behind = (number_home(own[slots[i + _AHEAD]], table.size) + 1) & last
             prefetch(own, max(0, table[behind]))
-        hole = home_slot(own[slots[i]], table.size)
+        hole = number_home(own[slots[i]], table.size)
         while table[hole] != slots[i]:
             hole = (hole + 1) & last
         following = (hole + 1) & last
         while table[following] != FREE:
-            home = home_slot(own[table[following]], table.size)
+            home = number_home(own[table[following]], table.size)
             if (following - home) & last >= (following - hole) & last:
                 table[hole] = table[following]
                 hole = following
@@ -106,7 +106,7 @@ def mark_repeated(table, key, start, data, is_repeated):
     """Mark the ids of a column that came before in it; `table` is empty and has room for all."""
     last, has_texts = table.size - 1, start.size > 0
     for i in range(key.size):
-        at = home_slot(key[i], table.size)
+        at = number_home(key[i], table.size)
         while table[at] != FREE and not (key[table[at]] == key[i] and is_same(has_texts, start, data, table[at], i)):
             at = (at + 1) & last
         is_repeated[i] = table[at] != FREE

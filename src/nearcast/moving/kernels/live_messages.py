@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from nearcast.kernels.boxes import meets
-from nearcast.kernels.chunks import chunk_class, chunk_room, give_back, take_chunk
 from nearcast.kernels.compile import inline_kernel, kernel
+from nearcast.kernels.pools import chunk_capacity, give_back, size_class, take_chunk
 from nearcast.kernels.simd import prefetch
 
 # What is read is asked for so many messages ahead.
@@ -116,7 +116,7 @@ def words_room(set_start):
     """How many elements the chunks of these sets take."""
     room = 0
     for i in range(set_start.size - 1):
-        room += chunk_room(set_start[i + 1] - set_start[i])
+        room += chunk_capacity(set_start[i + 1] - set_start[i])
     return room
 
 
@@ -125,7 +125,7 @@ def reserve_words(keyword, free, used, set_start, first):
     """Fill `first` with the places of chunks for these sets; there is room enough."""
     for i in range(first.size):
         n = set_start[i + 1] - set_start[i]
-        first[i] = take_chunk(free, keyword, used, 0, chunk_room(n)) if n > 0 else 0
+        first[i] = take_chunk(free, keyword, used, 0, chunk_capacity(n)) if n > 0 else 0
 
 
 @kernel
@@ -144,9 +144,9 @@ def keep_words(keyword, keyword_first, n_keywords, free, used, set_start, member
     """Copy the keyword set of message i of a batch into a chunk for `slots[i]`; there is room enough."""
     for i in range(slots.size):
         slot, n = slots[i], set_start[i + 1] - set_start[i]
-        first = take_chunk(free, keyword, used, 0, chunk_room(n)) if n > 0 else 0
+        first = take_chunk(free, keyword, used, 0, chunk_capacity(n)) if n > 0 else 0
         # The next chunk of this size, for what it links to.
-        prefetch(keyword, max(0, free[chunk_class(chunk_room(n))]))
+        prefetch(keyword, max(0, free[size_class(chunk_capacity(n))]))
         for at in range(n):
             keyword[first + at] = member[set_start[i] + at]
         keyword_first[slot] = first
@@ -157,7 +157,7 @@ def keep_words(keyword, keyword_first, n_keywords, free, used, set_start, member
 def forget_words(keyword, keyword_first, n_keywords, free, slots):
     """Free the keywords of these slots."""
     for i in range(slots.size):
-        give_back(free, keyword, keyword_first[slots[i]], chunk_room(n_keywords[slots[i]]))
+        give_back(free, keyword, keyword_first[slots[i]], chunk_capacity(n_keywords[slots[i]]))
         n_keywords[slots[i]] = 0
 
 

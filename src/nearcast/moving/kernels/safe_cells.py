@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from nearcast.kernels.boxes import euclidean_to_box
 from nearcast.kernels.compile import borrow, inline_kernel, kernel
-from nearcast.kernels.distances import euclidean_to_box
 from nearcast.moving.kernels.safe_regions import CIRCLE
 
 OUT, IN, MIXED = 0, 1, 2

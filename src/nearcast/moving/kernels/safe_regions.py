@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from nearcast.kernels.boxes import euclidean_to_box, haversine_to_box_m
 from nearcast.kernels.compile import borrow, inline_kernel, kernel
-from nearcast.kernels.distances import euclidean_to_box, haversine_to_box_m
 
 NOT_SAFE, CIRCLE, BOX = 0, 1, 2
 

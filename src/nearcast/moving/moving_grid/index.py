@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.columns.aligned import aligned_zeros
 from nearcast.columns.clauses import ClauseStore
+from nearcast.columns.growing import aligned_zeros, resized
 from nearcast.columns.messages import MessageBatch
 from nearcast.engine.groups import Differences, Found, Groups, Matches, MessageGroups, MoveGroups
-from nearcast.engine.parameters import Parameters
-from nearcast.kernels.keyword_counts import count_clauses
+from nearcast.engine.registry import Parameters
+from nearcast.kernels.keyword_sets import count_clauses
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.moving.index import Boxes, MovingIndex
 from nearcast.moving.live_messages import LiveMessages
@@ -22,7 +22,7 @@ from nearcast.moving.moving_grid.kernels import clauses as clause_kernels
 from nearcast.moving.moving_grid.kernels import levels
 from nearcast.moving.moving_grid.kernels import messages as message_kernels
 from nearcast.moving.moving_grid.kernels.collect_dead import sweep
-from nearcast.moving.moving_grid.keyword_grid import Side, bits_of_frequent, due_owners, limits_of, widened
+from nearcast.moving.moving_grid.keyword_grid import Side, bits_of_frequent, due_owners, limits_of
 from nearcast.moving.moving_grid.layout import CATCH_ALL, COUNT_SHIFT, GROUP, LEVEL_MASK, OWNER, RECORD, ROUTED, WORDS
 from nearcast.moving.moving_grid.parameters import MovingGridParameters
 from nearcast.moving.moving_grid.scratch import Scratch, pairs_of
@@ -84,10 +84,8 @@ class MovingGrid(MovingIndex):
 
     def insert(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32]) -> None:
         layout = clauses.layout()
-        self._frequency, self._record = (
-            widened(self._frequency, clauses.n_keywords),
-            widened(self._record, RECORD * clauses.n),
-        )
+        self._frequency = _with_spare(self._frequency, clauses.n_keywords)
+        self._record = _with_spare(self._record, RECORD * clauses.n)
         count_clauses(layout.keyword_start, layout.keyword, slots, self._frequency, 1)
         clause_kernels.write_records(layout.keyword_start, layout.keyword, self._frequency, self._own_bit, slots, self._record)
         self._clauses.widen(1 + clauses.n_keywords)
@@ -137,8 +135,8 @@ class MovingGrid(MovingIndex):
         live, first, skip = messages.layout(), 0, 0
         width = 1 + int(live.n_keywords[slots].max(initial=0))
         due = due_owners(width * len(slots), self._messages)
-        self._words = widened(self._words, WORDS * messages.n_slots)
-        self._masks = widened(self._masks, messages.n_slots)
+        self._words = _with_spare(self._words, WORDS * messages.n_slots)
+        self._masks = _with_spare(self._masks, messages.n_slots)
         message_kernels.write_words(live, self._own_bit, slots, self._words, self._masks)
         while True:
             lists = self._messages.lists
@@ -294,3 +292,8 @@ class MovingGrid(MovingIndex):
         self._own_bit, self._words, self._masks = arrays["own_bit"], arrays["words"], arrays["masks"]
         self._clauses.restore(arrays)
         self._messages.restore({name[len(_MESSAGE) :]: a for name, a in arrays.items() if name.startswith(_MESSAGE)})
+
+
+def _with_spare(array: NDArray[Any], n: int) -> NDArray[Any]:
+    """An aligned array of at least `n` elements, for what came after the build; a quarter is spare when it must grow."""
+    return resized(array, n + n // 4, needed=n, is_aligned=True)

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.columns.aligned import aligned_zeros
-from nearcast.kernels.hashing import LINE_SLOTS
+from nearcast.columns.growing import aligned_zeros
+from nearcast.kernels.hashing import LINE_SLOTS, rehash
 from nearcast.moving.moving_grid.kernels.keys import N_OWN_BITS, N_SHARED_BITS
-from nearcast.moving.moving_grid.kernels.lists import fill_slots, has_slots
+from nearcast.moving.moving_grid.kernels.lists import has_slots
 from nearcast.moving.moving_grid.layout import (
     BLOCK,
     BLOCKS_OF_ENTRY,
@@ -97,7 +97,7 @@ class Side:
         if not has_slots(lists.slot, lists.head, n_more):
             # Whole cache lines, in which keys are looked for.
             slot = aligned_zeros(2 * LINE_SLOTS * int(_SLOTS_PER_KEY * n_keys / LINE_SLOTS + 1), np.int64)
-            fill_slots(slot, lists.slot)
+            rehash(slot, lists.slot)
             # The order is another one: a round of the sweep begins again.
             lists.head[CURSOR] = 0
             self.lists = lists._replace(slot=slot)
@@ -156,12 +156,3 @@ def bits_of_frequent(frequency: NDArray[np.int64]) -> NDArray[np.int32]:
         N_SHARED_BITS, N_SHARED_BITS + n
     )
     return own_bit
-
-
-def widened(array: NDArray[Any], n: int) -> NDArray[Any]:
-    """Room for what came after the build."""
-    if n <= len(array):
-        return array
-    wider = aligned_zeros(n + n // 4, array.dtype)
-    wider[: len(array)] = array
-    return wider

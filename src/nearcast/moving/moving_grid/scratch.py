@@ -7,6 +7,7 @@ import threading
 import numpy as np
 from numpy.typing import NDArray
 
+from nearcast.columns.growing import doubled
 from nearcast.columns.messages import MessageBatch
 from nearcast.engine.groups import Groups, MoveGroups
 from nearcast.kernels.deliveries import flatten_groups
@@ -53,10 +54,10 @@ class Scratch(threading.local):
             if first == len(batch):
                 break
             found = found._replace(
-                clause=_doubled(found.clause, n_out),
-                pending=_doubled(found.pending, 0),
-                key=_doubled(found.key, 0),
-                lists=_doubled(found.lists, 0),
+                clause=doubled(found.clause, n_out),
+                pending=doubled(found.pending, 0),
+                key=doubled(found.key, 0),
+                lists=doubled(found.lists, 0),
             )
         self._matches = found
         return found
@@ -112,10 +113,10 @@ class Scratch(threading.local):
                 break
             found = self._found
             self._found = found._replace(
-                left=_with_room(found.left, n_left),
-                entered=_with_room(found.entered, n_entered),
-                key=_doubled(found.key, 0),
-                lists=_doubled(found.lists, 0),
+                left=_with_capacity(found.left, n_left),
+                entered=_with_capacity(found.entered, n_entered),
+                key=doubled(found.key, 0),
+                lists=doubled(found.lists, 0),
             )
         self._n_left, self._n_entered = n_left, n_entered
 
@@ -138,12 +139,6 @@ def _no_runs() -> Runs:
     return Runs(message=room, begin=none, end=none, pending=room.copy(), mark=group, unsure=room.copy(), kept=group.copy())
 
 
-def _with_room(runs: Runs, n_used: int) -> Runs:
-    scratch = {name: _doubled(getattr(runs, name), 0) for name in ("pending", "unsure")}
-    return runs._replace(message=_doubled(runs.message, n_used), **scratch)
-
-
-def _doubled(array: NDArray[np.int32], n_used: int) -> NDArray[np.int32]:
-    larger = np.empty(2 * len(array), array.dtype)
-    larger[:n_used] = array[:n_used]
-    return larger
+def _with_capacity(runs: Runs, n_used: int) -> Runs:
+    scratch = {name: doubled(getattr(runs, name), 0) for name in ("pending", "unsure")}
+    return runs._replace(message=doubled(runs.message, n_used), **scratch)

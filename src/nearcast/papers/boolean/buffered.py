@@ -17,7 +17,7 @@ from nearcast.boolean.index import BooleanIndex
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.engine.groups import Matches
-from nearcast.engine.parameters import Parameters
+from nearcast.engine.registry import Parameters
 from nearcast.papers.boolean.keyword_first.index import KeywordFirst
 
 # Paper: silent. Compendium: rebuild when the buffer exceeds 5 % of the clauses; small worlds need not rebuild at each step.

@@ -15,7 +15,7 @@ from nearcast.columns.schemas import BOX, POINT, keyword_column, number_columns
 from nearcast.columns.shapes import ShapeStore
 from nearcast.engine.clause_building import clauses_of_parsed, clauses_of_plain
 from nearcast.engine.keyword_kind import KeywordKind
-from nearcast.engine.reading_context import Border
+from nearcast.engine.reading import Border
 from nearcast.engine.reading_subscriptions import read_subscription_table
 from nearcast.errors import SchemaError
 

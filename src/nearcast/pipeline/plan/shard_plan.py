@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from nearcast.columns.folder import read_folder, write_folder
 from nearcast.engine.keyword_kind import KeywordKind
-from nearcast.engine.reading_context import Border
+from nearcast.engine.reading import Border
 from nearcast.model.analysis import Analysis
 from nearcast.model.spaces import space_of
 from nearcast.pipeline.plan.routing import WordOrder

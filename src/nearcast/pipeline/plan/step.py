@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from nearcast.boolean.engine import Matcher
 from nearcast.engine.keyword_kind import KeywordKind
-from nearcast.engine.reading_context import Border
+from nearcast.engine.reading import Border
 from nearcast.errors import PipelineError
 from nearcast.model.spaces import space_of
 from nearcast.pipeline.plan.clause_view import view_clauses, view_messages

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from nearcast.engine.keyword_kind import KeywordKind
-from nearcast.engine.reading_context import Border
+from nearcast.engine.reading import Border
 from nearcast.model.analysis import DEFAULT_ANALYSIS, Analysis
 from nearcast.model.spaces import space_of
 from nearcast.pipeline.keeping.cleaning_changes import usable_changes

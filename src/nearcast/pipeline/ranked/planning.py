@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from nearcast.engine.keyword_kind import KeywordKind
-from nearcast.engine.reading_context import Border
+from nearcast.engine.reading import Border
 from nearcast.model.analysis import DEFAULT_ANALYSIS
 from nearcast.model.spaces import space_of
 from nearcast.pipeline.plan.clause_view import ClauseView, id_hashes, view_messages

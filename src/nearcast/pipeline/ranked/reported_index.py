@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nearcast.engine.parameters import Parameters
+from nearcast.engine.registry import Parameters
 from nearcast.kernels.layouts import CANDIDATES
 from nearcast.ranked.index import AheadIndex, DistanceScale, with_more
 from nearcast.ranked.kernels.layouts import BASE, FoundArrays, RankedSubscriptionArrays, WindowArrays

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from nearcast.columns.clauses import take_lists
 from nearcast.columns.growing import GrowingArray
 from nearcast.columns.identifiers import Identifiers
-from nearcast.engine.reading_context import Border
+from nearcast.engine.reading import Border
 from nearcast.engine.registry import create
 from nearcast.model.analysis import DEFAULT_ANALYSIS
 from nearcast.model.spaces import space_of
@@ -229,7 +229,7 @@ class Scout:
 
     @property
     def n_bytes(self) -> int:
-        arrays = sum(column.room.nbytes for column in (*self._rows.values(), self._word, self._is_here))
+        arrays = sum(column.memory.nbytes for column in (*self._rows.values(), self._word, self._is_here))
         return arrays + self._ids.n_bytes + self._subscribers.n_bytes + int(self._index.stats()["bytes"])
 
     def copies(self) -> pa.Table:

@@ -14,9 +14,8 @@ import pyarrow as pa
 
 from nearcast.columns.schemas import BOX, SUBSCRIPTION_COLUMNS
 from nearcast.engine.keyword_kind import KeywordKind
-from nearcast.engine.reading_context import Border
+from nearcast.engine.reading import Border, seconds_column
 from nearcast.engine.reading_subscriptions import read_subscription_table
-from nearcast.engine.times import seconds_column
 from nearcast.model.analysis import Analysis
 from nearcast.model.spaces import space_of
 from nearcast.pipeline.keeping.cleaning_changes import usable_changes

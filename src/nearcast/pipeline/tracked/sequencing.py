@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from nearcast.engine.times import seconds_column
+from nearcast.engine.reading import seconds_column
 from nearcast.pipeline.keeping.sequencing import latest_changes, ordered_messages, ordered_rows
 from nearcast.pipeline.tracked.batches import CHANGES, MESSAGES, MOVES, TICK_SCHEMA, Clock, TrackedBatch
 from nearcast.pipeline.tracked.rules import TrackingRules

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.columns.aligned import aligned_copy, aligned_zeros
+from nearcast.columns.growing import aligned_copy, aligned_zeros, doubled
 from nearcast.ranked.impact_grid.kernels.build import (
     BEYOND,
     DONE,
@@ -159,7 +159,7 @@ def build_part(
             keys = [np.empty(n_keys, dtype) for dtype in (np.int64, np.int32, np.int64, np.int32)]
             scratch = (*keys, arranged, weight, np.empty(2049, np.int64), *of_levels)
         else:
-            room = [_doubled(array, int(used)) for array, used in zip(room, sizes * (1, 2, 2), strict=True)]
+            room = [doubled(array, int(used)) for array, used in zip(room, sizes * (1, 2, 2), strict=True)]
         done, lacks = build_lists(
             words, grid, frame, costs, rows, floor, postings, tuple(room), sizes, scratch, FIRST_BUCKET + part, done
         )
@@ -176,9 +176,3 @@ def build_part(
 def no_part() -> PartArrays:
     """A part without lists."""
     return PartArrays(np.zeros(0, np.int64), np.zeros(32, np.int64), np.zeros(16, np.uint8), np.zeros(BEYOND, np.int32))
-
-
-def _doubled(array: NDArray[Any], n_used: int) -> NDArray[Any]:
-    grown = np.empty(2 * len(array), array.dtype)
-    grown[:n_used] = array[:n_used]
-    return grown

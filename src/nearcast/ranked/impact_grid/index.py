@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.columns.aligned import aligned_zeros
-from nearcast.engine.parameters import Parameters
+from nearcast.columns.growing import aligned_zeros, doubled
+from nearcast.engine.registry import Parameters
 from nearcast.errors import IndexParameterError
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.ranked.impact_grid.build_part import Sample, build_part, grid_around, no_part, sample_of
@@ -237,7 +237,8 @@ class ImpactGrid(AheadIndex):
             if stopped == candidates.LACKS_NEAR:
                 self._near = np.empty(2 * len(self._near), np.int32)
             else:
-                self._reached = _twice_the_room(self._reached[0]), _twice_the_room(self._reached[1])
+                subscriber, score = self._reached
+                self._reached = doubled(subscriber, len(subscriber)), doubled(score, len(score))
         end = int(at[candidates.PLACE])
         self._n_seen += end - first
         counters[NODES] += at[N_LISTS]
@@ -307,10 +308,6 @@ def _bits_of(subscribers: RankedSubscriptionArrays, numbers: NDArray[np.int32]) 
 
 def _first_of(found: FoundArrays, n: int) -> FoundArrays:
     return found._replace(subscriber=found.subscriber[:n], score=found.score[:n])
-
-
-def _twice_the_room(array: NDArray[Any]) -> NDArray[Any]:
-    return np.concatenate([array, np.empty_like(array)])
 
 
 def _scratch_for(n_words: int) -> FindScratch:

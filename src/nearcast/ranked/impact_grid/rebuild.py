@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.engine.in_thread import BackgroundTask
+from nearcast.engine.threads import BackgroundTask
 from nearcast.ranked.impact_grid.build_part import SAMPLE, Sample, build_part, empty_rows, grid_around, sample_of
 from nearcast.ranked.impact_grid.layout import N_COLUMNS, Grid, PartArrays, WordArrays
 from nearcast.ranked.index import DistanceScale

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nearcast.kernels.boxes import EARTH_RADIUS_M
 from nearcast.kernels.compile import borrow, inline_kernel, kernel
-from nearcast.kernels.distances import EARTH_RADIUS_M
 
 # Whatever is farther from the origin is moved to this distance, which brings no two points apart.
 _FARTHEST = 64.0

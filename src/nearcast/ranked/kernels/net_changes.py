@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nearcast.kernels.compile import inline_kernel, kernel
-from nearcast.kernels.number_table import EMPTY_SLOT, home_slot
+from nearcast.kernels.hashing import EMPTY_SLOT, number_home
 from nearcast.kernels.simd import prefetch
 
 _AHEAD = 32
@@ -14,7 +14,7 @@ _HALF = 32
 
 @inline_kernel
 def _home_of_pair(first, second, n_slots):
-    return home_slot(np.int64(first) << _HALF | np.int64(second), n_slots)
+    return number_home(np.int64(first) << _HALF | np.int64(second), n_slots)
 
 
 @kernel

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
+from nearcast.kernels.boxes import haversine_m
 from nearcast.kernels.compile import inline_kernel, kernel
-from nearcast.kernels.distances import haversine_m
 from nearcast.kernels.sorting import sort_into, sort_run
 
 

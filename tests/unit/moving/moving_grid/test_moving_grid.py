@@ -20,6 +20,8 @@ from nearcast.testing.scenarios.moving import run_moving_worlds
 
 SMALL: dict[str, Any] = {"smallest_clause_grid": 4, "smallest_message_grid": 4, "first_level": 2, "growth": 2}
 
+SMALL_ARRAYS = ["scratch._FIRST_ROOM", "scratch._FIRST_LISTS", "keyword_grid._FEWEST_SLOTS", "keyword_grid._FEWEST_BLOCKS"]
+
 
 def compare(**parameters: Any) -> MovingComparison:
     return MovingComparison(nc.MovingMatcher("moving_grid", "plane", **parameters), MovingOracle("plane"))
@@ -78,7 +80,9 @@ def test_a_world_that_wanders_off_gets_another_frame(monkeypatch: pytest.MonkeyP
     both.move({200: nc.Box(1e300, 0, 1e301, 1e301), 201: far})
 
 
-@pytest.mark.parametrize("small", ["scratch._FIRST_ROOM", "scratch._FIRST_LISTS", "side._FEWEST_SLOTS", "side._FEWEST_BLOCKS"])
+@pytest.mark.parametrize(
+    "small", ["scratch._FIRST_ROOM", "scratch._FIRST_LISTS", "keyword_grid._FEWEST_SLOTS", "keyword_grid._FEWEST_BLOCKS"]
+)
 def test_answers_are_right_when_an_array_starts_too_small(small: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"nearcast.moving.moving_grid.{small}", 4 if small.endswith("SLOTS") else 1)
     monkeypatch.setattr("nearcast.moving.moving_grid.index._MOVES_AT_ONCE", 3)
@@ -179,7 +183,9 @@ def test_the_way_through_the_index_is_told(tmp_path: Path) -> None:
     assert [again.stats()[name] for name in names] == [matcher.stats()[name] for name in names] == [7, 0, 7]
 
 
-@pytest.fixture(params=["scratch._FIRST_ROOM", "scratch._FIRST_LISTS", "side._FEWEST_BLOCKS", "side._FEWEST_SLOTS"])
+@pytest.fixture(
+    params=["scratch._FIRST_ROOM", "scratch._FIRST_LISTS", "keyword_grid._FEWEST_BLOCKS", "keyword_grid._FEWEST_SLOTS"]
+)
 def _tiny_arrays(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     # One kind at a time: whatever lacks room, several arrays grow together.
     monkeypatch.setattr(f"nearcast.moving.moving_grid.{request.param}", 4 if request.param.endswith("SLOTS") else 1)

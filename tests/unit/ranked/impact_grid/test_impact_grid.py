@@ -17,10 +17,10 @@ from nearcast.testing.scenarios.ranked import run_ranked_worlds
 
 # Limits of which small worlds are beyond: from so few on there are classes, cells, parts, and everything is filed anew.
 SMALL = {
-    "parts._LEAST_CLASSED": 2,
-    "parts._LEAST_IN_CLASS": 1,
-    "parts._LEAST_DIVIDED": 2,
-    "parts._FIRST_ROOM": 1,
+    "build_part._LEAST_CLASSED": 2,
+    "build_part._LEAST_IN_CLASS": 1,
+    "build_part._LEAST_DIVIDED": 2,
+    "build_part._FIRST_ROOM": 1,
     "index._LEAST_WORDS": 1,
     "index._FIRST_ROOM": 1,
     "index._FIRST_WORDS": 1,

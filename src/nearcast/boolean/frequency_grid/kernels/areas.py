@@ -9,7 +9,7 @@ import numpy as np
 
 from nearcast.boolean.frequency_grid.kernels.delta import HAS_WIDE, LATE_LEVEL_MASK, WIDE_CELL
 from nearcast.boolean.frequency_grid.kernels.keys import list_key
-from nearcast.boolean.frequency_grid.kernels.probe import NOT_FOUND, find_from, has_clause_keywords
+from nearcast.boolean.frequency_grid.kernels.probe import has_clause_keywords
 from nearcast.boolean.frequency_grid.layout import (
     BLOCK_HEADER,
     BLOCK_ROOM,
@@ -21,12 +21,13 @@ from nearcast.boolean.frequency_grid.layout import (
     LINES_BITS,
     MAX_LEVEL,
     N_LATE,
+    NO_LIST,
     RECORD_FIELDS,
     SINGLE_FIELDS,
 )
 from nearcast.kernels.boxes import meets
 from nearcast.kernels.compile import inline_kernel, kernel
-from nearcast.kernels.hashing import home_slot
+from nearcast.kernels.hashing import find_value, home
 from nearcast.kernels.quadtree import column_of
 
 NO_ROOM = -1
@@ -118,8 +119,8 @@ def cells_to_visit(slot, owner, level, bounds, found):
     for column in range(column0, column1 + 1):
         for row in range(row0, row1 + 1):
             key = list_key(owner, (column << level) | row)
-            value = find_from(slot, key, home_slot(key, n_slots))
-            if value != NOT_FOUND:
+            value = find_value(slot, key, home(key, n_slots), NO_LIST)
+            if value != NO_LIST:
                 found[3 * n_found], found[3 * n_found + 1], found[3 * n_found + 2] = value, column, row
                 n_found += 1
     return n_found
@@ -187,7 +188,7 @@ def match_area(grid, late, clauses, messages, message, out, n_out, room):
             n_found = cells_to_visit(late_slot, owner, level, bounds, found)
             if late_level[owner] & HAS_WIDE:
                 key = list_key(owner, WIDE_CELL)
-                found[3 * n_found] = find_from(late_slot, key, home_slot(key, late_slot.size // 2))
+                found[3 * n_found] = find_value(late_slot, key, home(key, late_slot.size // 2), NO_LIST)
                 found[3 * n_found + 1], found[3 * n_found + 2] = _ANY_CELL, 0
                 n_found += 1
             for i in range(n_found):

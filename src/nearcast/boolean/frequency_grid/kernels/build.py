@@ -26,8 +26,7 @@ from nearcast.boolean.frequency_grid.layout import (
     SINGLE_FIELDS,
 )
 from nearcast.kernels.compile import inline_kernel, kernel
-from nearcast.kernels.hashing import home_slot
-from nearcast.kernels.keyword_filters import filter_bit
+from nearcast.kernels.keyword_sets import filter_bit
 
 _DIGIT = 11
 _FEW = 48
@@ -290,17 +289,6 @@ def fill_lists(clauses, owner_start, order, cells, frequency, level, wide, max_l
             at = write_list(run, box, at, key, item, first, last, clause_box, named, signature)
             first = last
     return at, n_found
-
-
-@kernel
-def fill_slots(slot, key, place, n):
-    """File lists in a table of free slots."""
-    n_slots = slot.size // 2
-    for i in range(n):
-        at = home_slot(key[i], n_slots)
-        while slot[2 * at] != 0:
-            at = at + 1 if at + 1 < n_slots else 0
-        slot[2 * at], slot[2 * at + 1] = key[i], place[i]
 
 
 @kernel

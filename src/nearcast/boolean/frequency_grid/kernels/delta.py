@@ -21,8 +21,8 @@ from nearcast.boolean.frequency_grid.layout import (
     N_LATE,
 )
 from nearcast.kernels.compile import inline_kernel, kernel
-from nearcast.kernels.hashing import home_slot
-from nearcast.kernels.keyword_filters import filter_bit
+from nearcast.kernels.hashing import FREE, find, home, insert, rehash
+from nearcast.kernels.keyword_sets import filter_bit
 from nearcast.kernels.simd import prefetch
 
 # A clause over more late cells than this stands in a chain of its owner's that has no cell.
@@ -50,16 +50,6 @@ def late_cells(grid_frame, max_level, level, clauses_box, clause):
     cells = cells_of(grid_frame, 1 << max_level, x0[clause], y0[clause], x1[clause], y1[clause])
     shift = max_level - level
     return first_column(cells) >> shift, first_row(cells) >> shift, last_column(cells) >> shift, last_row(cells) >> shift
-
-
-@inline_kernel
-def slot_for(slot, key):
-    """The slot that holds a key, or the free one where it belongs."""
-    n_slots = slot.size // 2
-    at = home_slot(key, n_slots)
-    while slot[2 * at] != 0 and slot[2 * at] != key:
-        at = at + 1 if at + 1 < n_slots else 0
-    return at
 
 
 @inline_kernel
@@ -143,7 +133,7 @@ def insert_clauses(grid, late, clauses, slots, first):
             for column in range(column0, column1 + 1):
                 for row in range(row0, row1 + 1):
                     key = list_key(owner, (column << own_level) | row)
-                    prefetch(slot, 2 * home_slot(key, n_slots))
+                    prefetch(slot, 2 * home(key, n_slots))
                     keys[MOST_CELLS * i + n_keys[i]] = key
                     n_keys[i] += 1
         for i in range(n_block):
@@ -153,9 +143,8 @@ def insert_clauses(grid, late, clauses, slots, first):
             clause = slots[begin + i]
             signature = signature_of(keyword_start, keyword, owners[i], clause)
             for j in range(MOST_CELLS * i, MOST_CELLS * i + n_keys[i]):
-                at = slot_for(slot, keys[j])
-                if slot[2 * at] == 0:
-                    slot[2 * at], slot[2 * at + 1] = keys[j], 0
+                at, is_new = insert(slot, keys[j], home(keys[j], n_slots))
+                if is_new:
                     let_through(sieve, keys[j])
                     head[N_KEYS] += 1
                 append_entry(block, late_box, slot, at, head, clauses_box, clause, signature)
@@ -204,15 +193,14 @@ def remove_clauses(grid, late, clauses, slots):
         for column in range(column0, column1 + 1):
             for row in range(row0, row1 + 1):
                 key = list_key(owner, WIDE_CELL if is_wide else (column << own_level) | row)
-                remove_entry(block, slot, slot_for(slot, key), head, clause)
+                remove_entry(block, slot, find(slot, key, home(key, slot.size // 2)), head, clause)
         head[N_LATE] -= 1
 
 
 @kernel
 def refill_slots(old, new, sieve):
     """File what the slots of a table hold in a larger one, and in its sieve."""
-    for at in range(old.size // 2):
-        if old[2 * at] != 0:
-            to = slot_for(new, old[2 * at])
-            new[2 * to], new[2 * to + 1] = old[2 * at], old[2 * at + 1]
-            let_through(sieve, old[2 * at])
+    rehash(new, old)
+    for at in range(0, old.size, 2):
+        if old[at] != FREE:
+            let_through(sieve, old[at])

@@ -25,8 +25,8 @@ from nearcast.boolean.frequency_grid.layout import (
     SLACK,
 )
 from nearcast.kernels.compile import borrow, kernel
-from nearcast.kernels.hashing import home_slot
-from nearcast.kernels.keyword_filters import ask_for_doors, fill_filters
+from nearcast.kernels.hashing import home
+from nearcast.kernels.keyword_sets import ask_for_doors, fill_filters
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.kernels.quadtree import column_of
 from nearcast.kernels.simd import LANES, prefetch
@@ -63,9 +63,9 @@ def find_lists(door, slot, run, frame, max_level, message_start, keyword, mx, my
             if level != 0:
                 shift = max_level - level
                 key = list_key(owner, ((column >> shift) << level) | (row >> shift))
-                home = home_slot(key, n_slots)
-                prefetch(slot, 2 * home)
-                keys[base + 2 * n_keys], keys[base + 2 * n_keys + 1] = key, home
+                at = home(key, n_slots)
+                prefetch(slot, 2 * at)
+                keys[base + 2 * n_keys], keys[base + 2 * n_keys + 1] = key, at
                 n_keys += 1
         n_lists[2 * j], n_lists[2 * j + 1] = n_found, n_keys
     for j in range(last - first):
@@ -103,11 +103,11 @@ def ask_for_late(level, slot, sieve, frame, max_level, message_start, keyword, m
             shift = max_level - own_level
             key = list_key(owner, ((column >> shift) << own_level) | (row >> shift))
             # Written in any case, and written over if it is not there: whether it is cannot be foreseen.
-            keys[to], keys[to + 1] = key, home_slot(key, n_slots)
+            keys[to], keys[to + 1] = key, home(key, n_slots)
             to += 2 * may_hold(sieve, key)
             if level[owner] & HAS_WIDE:
                 key = list_key(owner, WIDE_CELL)
-                keys[to], keys[to + 1] = key, home_slot(key, n_slots)
+                keys[to], keys[to + 1] = key, home(key, n_slots)
                 to += 2
         n_keys[j] = (to - 4 * width * j) // 2
         for i in range(n_keys[j]):

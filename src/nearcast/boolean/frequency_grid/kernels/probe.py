@@ -1,22 +1,10 @@
-"""Find a list by its owner and cell, and test the keywords of a clause against a message."""
+"""Test the keywords of a clause against those of a message."""
 
 from __future__ import annotations
 
 from nearcast.kernels.compile import inline_kernel, kernel
 
-NOT_FOUND = 0
 _FEW = 24
-
-
-@inline_kernel
-def find_from(slot, key, at):
-    """The value filed under a key, from its home slot on, or NOT_FOUND."""
-    n_slots = slot.size // 2
-    while slot[2 * at] != 0:
-        if slot[2 * at] == key:
-            return slot[2 * at + 1]
-        at = at + 1 if at + 1 < n_slots else 0
-    return NOT_FOUND
 
 
 @inline_kernel

@@ -6,7 +6,6 @@ import numpy as np
 
 from nearcast.boolean.frequency_grid.kernels.keys import list_key, owner_of
 from nearcast.boolean.frequency_grid.kernels.levels import cells_of, first_column, first_row, last_column, last_row, n_cells_at
-from nearcast.boolean.frequency_grid.kernels.probe import NOT_FOUND, find_from
 from nearcast.boolean.frequency_grid.layout import (
     HEADER,
     LEVEL_BITS,
@@ -14,11 +13,12 @@ from nearcast.boolean.frequency_grid.layout import (
     LINES_BITS,
     MAX_LEVEL,
     MULTIPLE_SIZE,
+    NO_LIST,
     RECORD_FIELDS,
     SINGLE_FIELDS,
 )
 from nearcast.kernels.compile import inline_kernel, kernel
-from nearcast.kernels.hashing import home_slot
+from nearcast.kernels.hashing import find_value, home
 
 
 @inline_kernel
@@ -88,8 +88,8 @@ def withdraw_clauses(grid, clauses, slots):
         for column in range(first_column(cells) >> shift, (last_column(cells) >> shift) + 1):
             for row in range(first_row(cells) >> shift, (last_row(cells) >> shift) + 1):
                 key = list_key(owner, (column << level) | row)
-                place = find_from(slot, key, home_slot(key, n_slots))
-                if place != NOT_FOUND:
+                place = find_value(slot, key, home(key, n_slots), NO_LIST)
+                if place != NO_LIST:
                     n_taken += remove_from_list(run, place >> LINES_BITS, clause)
         n_clauses += n_taken > before
     return n_taken, n_clauses

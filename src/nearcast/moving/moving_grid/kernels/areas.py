@@ -6,10 +6,10 @@ import numpy as np
 
 from nearcast.kernels.boxes import meets
 from nearcast.kernels.compile import inline_kernel, kernel
-from nearcast.kernels.hashing import home_slot
+from nearcast.kernels.hashing import find, home
 from nearcast.moving.kernels.live_messages import has_words
 from nearcast.moving.moving_grid.kernels.keys import fine_column, list_key
-from nearcast.moving.moving_grid.kernels.lists import entry_place, find_slot
+from nearcast.moving.moving_grid.kernels.lists import entry_place
 from nearcast.moving.moving_grid.layout import (
     AREA_CLASS,
     CLASSES_MASK,
@@ -40,7 +40,7 @@ def reached_cells(span, bounds, own, x0, y0, x1, y1):
 def list_in_cell(slot, owner, kind, own, column, row):
     """The list of a class in one of its cells; 0 if there is none."""
     key = list_key(owner, kind, own, column << (FINE - own), row << (FINE - own))
-    at = find_slot(slot, key, home_slot(key, slot.size // 2))
+    at = find(slot, key, home(key, slot.size // 2))
     return slot[2 * at + 1] if slot[2 * at] == key else np.int64(0)
 
 

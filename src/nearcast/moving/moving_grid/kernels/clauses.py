@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nearcast.kernels.compile import borrow, inline_kernel, kernel
-from nearcast.kernels.hashing import home_slot
+from nearcast.kernels.hashing import find, home, insert, remove
 from nearcast.kernels.simd import prefetch
 from nearcast.moving.moving_grid.kernels.keys import (
     fine_column,
@@ -19,11 +19,8 @@ from nearcast.moving.moving_grid.kernels.keys import (
     size_class,
 )
 from nearcast.moving.moving_grid.kernels.lists import (
-    claim_slot,
     close_gap,
-    drop_slot,
     entry_place,
-    find_slot,
     give_back,
     has_slots,
     is_full,
@@ -45,6 +42,7 @@ from nearcast.moving.moving_grid.layout import (
     MOST_LEVELS,
     N_ENTRIES,
     N_FILED,
+    N_KEYS,
     N_OTHERS,
     N_OUTSIDE,
     NEEDS_WORDS,
@@ -115,13 +113,16 @@ def file_clause(side, bounds, x0, y0, x1, y1, record, clause):
     held, place = door, 2 * owner
     if own > 0:
         key = list_key(owner, own, own, column, row)
-        held, place = slot, 2 * claim_slot(slot, head, key, home_slot(key, slot.size // 2)) + 1
+        at_key, is_new = insert(slot, key, home(key, slot.size // 2))
+        head[N_KEYS] += is_new
+        held, place = slot, 2 * at_key + 1
     value = held[place]
     if is_full(value, CLAUSE_BITS):
         wider = resized(pool, free, head, value, wider_room(value), CLAUSE_BITS)
         if wider == NO_ROOM:
             if value == 0 and own > 0:
-                drop_slot(slot, head, place // 2)
+                remove(slot, place // 2)
+                head[N_KEYS] -= 1
             return np.int64(NO_ROOM)
         value = wider
         for entry in range(value & SIZE_MASK):
@@ -154,14 +155,15 @@ def unfile_clause(side, bounds, x0, y0, x1, y1, record, clause):
     held, place = door, 2 * owner
     if own > 0:
         key = list_key(owner, own, own, column, row)
-        held, place = slot, 2 * find_slot(slot, key, home_slot(key, slot.size // 2)) + 1
+        held, place = slot, 2 * find(slot, key, home(key, slot.size // 2)) + 1
     value = held[place]
     there = np.int64(record[at + PLACE])
     entry = 4 * (there // BLOCK - place_of(value)) + (there & 3)
     if value & SIZE_MASK == 1:
         give_back(pool, free, value)
         if own > 0:
-            drop_slot(slot, head, place // 2)
+            remove(slot, place // 2)
+            head[N_KEYS] -= 1
         else:
             held[place] = 0
     else:

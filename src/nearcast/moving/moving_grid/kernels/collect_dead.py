@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from nearcast.kernels.compile import inline_kernel, kernel
+from nearcast.kernels.hashing import remove
 from nearcast.kernels.simd import prefetch
 from nearcast.moving.moving_grid.kernels.keys import owner_of_key
-from nearcast.moving.moving_grid.kernels.lists import blocks_of, drop_dead, drop_slot, give_back, resized, room_of
+from nearcast.moving.moving_grid.kernels.lists import blocks_of, drop_dead, give_back, resized, room_of
 from nearcast.moving.moving_grid.layout import (
     BLOCK,
     COUNT_SHIFT,
@@ -15,6 +16,7 @@ from nearcast.moving.moving_grid.layout import (
     LEVEL_MASK,
     MESSAGE_BITS,
     N_ENTRIES,
+    N_KEYS,
     NO_ROOM,
     ONE_ENTRY,
     PLACE_SHIFT,
@@ -68,7 +70,8 @@ def sweep(side, alive_bits, n_steps, due):
             owner, value = owner_of_key(slot[2 * at]), slot[2 * at + 1]
             if slot[2 * at] != 0 and value == 0:
                 # A key that was claimed when there was no room for its list.
-                drop_slot(slot, head, at)
+                remove(slot, at)
+                head[N_KEYS] -= 1
                 continue
         if value == 0:
             cursor += 1
@@ -81,7 +84,8 @@ def sweep(side, alive_bits, n_steps, due):
             cursor += 1
         elif value == 0:
             # What moves up to this slot is next.
-            drop_slot(slot, head, at)
+            remove(slot, at)
+            head[N_KEYS] -= 1
         else:
             slot[2 * at + 1] = value
             cursor += 1

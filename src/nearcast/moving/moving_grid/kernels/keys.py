@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nearcast.kernels.compile import inline_kernel
-from nearcast.kernels.keyword_filters import filter_bit
+from nearcast.kernels.keyword_sets import filter_bit
 from nearcast.kernels.quadtree import column_of
 from nearcast.kernels.simd import LANES, equal_lanes
 from nearcast.moving.kernels.live_messages import has_words

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from nearcast.kernels.compile import kernel
-from nearcast.kernels.hashing import home_slot
+from nearcast.kernels.hashing import find, home, remove
 from nearcast.moving.moving_grid.kernels.clauses import file_clause
 from nearcast.moving.moving_grid.kernels.keys import level_for, list_key, owner_of_key
-from nearcast.moving.moving_grid.kernels.lists import drop_slot, entry_place, find_slot, give_back, has_slots
+from nearcast.moving.moving_grid.kernels.lists import entry_place, give_back, has_slots
 from nearcast.moving.moving_grid.kernels.messages import file_message
 from nearcast.moving.moving_grid.layout import (
     AREA_CLASS,
@@ -25,6 +25,7 @@ from nearcast.moving.moving_grid.layout import (
     MESSAGES,
     N_BLOCKS,
     N_ENTRIES,
+    N_KEYS,
     ROUTED,
     SIZE_MASK,
     SLACK,
@@ -61,7 +62,8 @@ def empty_slot(side, bits, field, at, out, n_out):
     n_out = empty_list(side, bits, field, slot[2 * at + 1], out, n_out)
     slot[2 * at + 1] = 0
     if field == CLAUSES:
-        drop_slot(slot, side.head, at)
+        remove(slot, at)
+        side.head[N_KEYS] -= 1
     return n_out
 
 
@@ -90,7 +92,7 @@ def empty_owner(side, bits, field, owner, out):
                 for cell in range(np.int64(1) << (2 * own)):
                     column, row = (cell >> own) << (FINE - own), (cell & ((1 << own) - 1)) << (FINE - own)
                     key = list_key(owner, kind, own, column, row)
-                    at = find_slot(slot, key, home_slot(key, n_slots))
+                    at = find(slot, key, home(key, n_slots))
                     if slot[2 * at] == key:
                         n_out = empty_slot(side, bits, field, at, out, n_out)
     side.head[N_ENTRIES] -= n_out

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from nearcast.kernels.compile import inline_kernel, kernel
-from nearcast.kernels.hashing import home_slot
 from nearcast.moving.kernels.live_messages import lives
 from nearcast.moving.moving_grid.layout import (
     BLOCK,
@@ -34,51 +33,6 @@ _LANE = (1 << MESSAGE_BITS) - 1
 def has_slots(slot, head, n_more):
     """Whether so many more keys fit into the table."""
     return 10 * (head[N_KEYS] + n_more) <= _FULL * (slot.size // 2)
-
-
-@inline_kernel
-def find_slot(slot, key, at):
-    """The slot that holds the key, or the free one where it belongs, looked for from slot `at` on."""
-    n_slots = slot.size // 2
-    while slot[2 * at] != 0 and slot[2 * at] != key:
-        at = at + 1 if at + 1 < n_slots else 0
-    return at
-
-
-@inline_kernel
-def claim_slot(slot, head, key, at):
-    """As `find_slot`; a new key is entered, with no list yet."""
-    at = find_slot(slot, key, at)
-    if slot[2 * at] == 0:
-        slot[2 * at], slot[2 * at + 1] = key, 0
-        head[N_KEYS] += 1
-    return at
-
-
-@kernel
-def drop_slot(slot, head, at):
-    """Free a slot; keys behind it that would not be found any more move up."""
-    n_slots = slot.size // 2
-    hole = at
-    following = at + 1 if at + 1 < n_slots else 0
-    while slot[2 * following] != 0:
-        home = home_slot(slot[2 * following], n_slots)
-        if (following - home) % n_slots >= (following - hole) % n_slots:
-            slot[2 * hole], slot[2 * hole + 1] = slot[2 * following], slot[2 * following + 1]
-            hole = following
-        following = following + 1 if following + 1 < n_slots else 0
-    slot[2 * hole], slot[2 * hole + 1] = 0, 0
-    head[N_KEYS] -= 1
-
-
-@kernel
-def fill_slots(slot, old):
-    """Enter every key of an old table into a new one."""
-    n_slots = slot.size // 2
-    for at in range(0, old.size, 2):
-        if old[at] != 0:
-            place = find_slot(slot, old[at], home_slot(old[at], n_slots))
-            slot[2 * place], slot[2 * place + 1] = old[at], old[at + 1]
 
 
 @inline_kernel

@@ -9,13 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from nearcast.kernels.compile import borrow, kernel
-from nearcast.kernels.hashing import home_slot
-from nearcast.kernels.keyword_filters import ask_for_doors, fill_filters
+from nearcast.kernels.hashing import find, home
+from nearcast.kernels.keyword_sets import ask_for_doors, fill_filters
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.kernels.simd import LANES, append_four, four_boxes, four_signatures, lowest_lane, prefetch
 from nearcast.moving.moving_grid.kernels.areas import match_area
 from nearcast.moving.moving_grid.kernels.keys import cell_of_key, fine_column, fine_place, has_others, list_key, place_in_cell
-from nearcast.moving.moving_grid.kernels.lists import find_slot
 from nearcast.moving.moving_grid.kernels.scan import holds
 from nearcast.moving.moving_grid.layout import (
     ALL_CLASSES,
@@ -82,16 +81,16 @@ def find_lists(side, frame, message_start, keyword, mx, my, first, last, key, li
                     for across in range(column0, (column >> shift) + 1):
                         for up in range(row0, (row >> shift) + 1):
                             wanted = list_key(owner, own, own, across << shift, up << shift)
-                            home = home_slot(wanted, n_slots)
-                            prefetch(slot, 2 * home)
-                            key[n_lists], lists[n_lists] = wanted, home
+                            first_slot = home(wanted, n_slots)
+                            prefetch(slot, 2 * first_slot)
+                            key[n_lists], lists[n_lists] = wanted, first_slot
                             n_lists += 1
                 classes, own = classes >> 1, own + 1
         list_end[message - first] = n_lists
     for i in range(n_lists):
         value = lists[i]
         if key[i] != 0:
-            at = find_slot(slot, key[i], lists[i])
+            at = find(slot, key[i], lists[i])
             value = slot[2 * at + 1] if slot[2 * at] == key[i] else np.int64(0)
             lists[i] = value
         at = (value >> PLACE_SHIFT) * BLOCK

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from nearcast.kernels.compile import borrow, inline_kernel, kernel
-from nearcast.kernels.hashing import home_slot
+from nearcast.kernels.hashing import home, insert
 from nearcast.kernels.simd import prefetch
 from nearcast.moving.moving_grid.kernels.keys import fine_column, fine_place, list_key, mask_bit, place_in_cell, size_class
 from nearcast.moving.moving_grid.kernels.lists import (
-    claim_slot,
     drop_dead,
     entry_place,
     has_slots,
@@ -30,6 +29,7 @@ from nearcast.moving.moving_grid.layout import (
     MOST_LEVELS,
     N_ENTRIES,
     N_FILED,
+    N_KEYS,
     N_OUTSIDE,
     NO_COORDINATE,
     NO_ROOM,
@@ -75,7 +75,9 @@ def file_message(side, bounds, owner, message, x0, y0, x1, y1):
     held, place = door, 2 * owner
     if own > 0:
         key = list_key(owner, kind, own, column, row)
-        held, place = slot, 2 * claim_slot(slot, head, key, home_slot(key, slot.size // 2)) + 1
+        at_key, is_new = insert(slot, key, home(key, slot.size // 2))
+        head[N_KEYS] += is_new
+        held, place = slot, 2 * at_key + 1
     value = held[place]
     if is_full(value, MESSAGE_BITS):
         value = resized(pool, free, head, value, wider_room(value), MESSAGE_BITS)
@@ -165,7 +167,7 @@ def file_messages(side, bounds, live, slots, first, skip, width, due):
                 place = np.int64(-1)
                 if is_point and level > 0:
                     place = list_key(owner, level, level, column, row)
-                    prefetch(slot, 2 * home_slot(place, n_slots))
+                    prefetch(slot, 2 * home(place, n_slots))
                 elif is_point:
                     prefetch(pool, entry_place(door[2 * owner], MESSAGE_BITS, door[2 * owner] & SIZE_MASK))
                 owners[n_postings], members[n_postings], places[n_postings] = owner, i - group, place
@@ -177,7 +179,9 @@ def file_messages(side, bounds, live, slots, first, skip, width, due):
             return group, skip
         for posting in range(skip, n_postings):
             if places[posting] > 0:
-                at = 2 * claim_slot(slot, head, places[posting], home_slot(places[posting], n_slots)) + 1
+                at_key, is_new = insert(slot, places[posting], home(places[posting], n_slots))
+                head[N_KEYS] += is_new
+                at = 2 * at_key + 1
                 places[posting] = at
                 prefetch(pool, entry_place(slot[at], MESSAGE_BITS, slot[at] & SIZE_MASK))
         ask_for_doors(door, live, slots, last, min(last + GROUP, n))

@@ -9,12 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from nearcast.kernels.compile import borrow, inline_kernel, kernel
-from nearcast.kernels.hashing import home_slot
+from nearcast.kernels.hashing import find, home
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.kernels.simd import prefetch
 from nearcast.moving.moving_grid.kernels.filter_candidates import add_areas, check_words, keep_fitting
 from nearcast.moving.moving_grid.kernels.keys import fine_column, list_key
-from nearcast.moving.moving_grid.kernels.lists import blocks_of, find_slot
+from nearcast.moving.moving_grid.kernels.lists import blocks_of
 from nearcast.moving.moving_grid.kernels.scan import scan_lists
 from nearcast.moving.moving_grid.layout import (
     ALL_CLASSES,
@@ -116,9 +116,9 @@ def find_cells(door, slot, frame, record, slots, first, n, old, new, key, lists,
                     if n_lists == key.size:
                         return np.int64(NO_ROOM)
                     wanted = list_key(owner, level, level, column << shift, row << shift)
-                    home = home_slot(wanted, n_slots)
-                    prefetch(slot, 2 * home)
-                    key[n_lists], lists[n_lists] = wanted, home
+                    first_slot = home(wanted, n_slots)
+                    prefetch(slot, 2 * first_slot)
+                    key[n_lists], lists[n_lists] = wanted, first_slot
                     n_lists += 1
                 row += 1
         list_end[j] = n_lists
@@ -132,7 +132,7 @@ def find_lists(slot, pool, key, lists, n_lists):
     for i in range(n_lists):
         value = lists[i]
         if key[i] != 0:
-            at = find_slot(slot, key[i], lists[i])
+            at = find(slot, key[i], lists[i])
             value = slot[2 * at + 1] if slot[2 * at] == key[i] else np.int64(0)
             lists[i] = value
         at = (value >> PLACE_SHIFT) * BLOCK

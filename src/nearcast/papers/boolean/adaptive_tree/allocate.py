@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.kernels.chunks import N_CLASSES, NO_CHUNK
+from nearcast.columns.growing import resized
+from nearcast.kernels.pools import N_CLASSES, NO_CHUNK
 from nearcast.papers.boolean.adaptive_tree.layout import (
     BLOCK_FIELDS,
     DEEPEST,
@@ -143,11 +142,11 @@ def with_room(tree: TreeArrays, work: WorkArrays) -> tuple[TreeArrays, WorkArray
     wanted = (_GROWTH * work.wanted).astype(np.int64).tolist()
     least = work.wanted.tolist()
     grown = {
-        name: larger(getattr(tree, name), unit * wanted[want], unit * least[want], unit * int(tree.head[field]))
+        name: resized(getattr(tree, name), unit * wanted[want], None, unit * int(tree.head[field]), unit * least[want])
         for name, (field, unit, want) in _GROWING.items()
     }
     wider = {
-        name: larger(getattr(work, name), unit * wanted[want] + more, unit * least[want] + more)
+        name: resized(getattr(work, name), unit * wanted[want] + more, None, needed=unit * least[want] + more)
         for name, (unit, more, want) in _WIDENING.items()
     }
     return tree._replace(**grown), work._replace(**wider)
@@ -157,17 +156,3 @@ def trimmed(tree: TreeArrays) -> TreeArrays:
     """The same without spare room."""
     used = {name: getattr(tree, name)[: unit * int(tree.head[field])].copy() for name, (field, unit, _) in _GROWING.items()}
     return tree._replace(**used)
-
-
-def larger(
-    array: NDArray[Any], wanted: int, least: int | None = None, n_used: int | None = None, fill: float | None = None
-) -> NDArray[Any]:
-    """The array itself if it has `least` elements, else one of `wanted` with the same beginning."""
-    if (wanted if least is None else least) <= len(array):
-        return array
-    grown = np.empty(wanted, array.dtype)
-    n_kept = len(array) if n_used is None else n_used
-    grown[:n_kept] = array[:n_kept]
-    if fill is not None:
-        grown[n_kept:] = fill
-    return grown

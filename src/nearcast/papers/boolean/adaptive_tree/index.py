@@ -11,14 +11,15 @@ from numpy.typing import NDArray
 
 from nearcast.boolean.index import BooleanIndex
 from nearcast.columns.clauses import ClauseStore
+from nearcast.columns.growing import resized
 from nearcast.columns.messages import MessageBatch
 from nearcast.engine.groups import Matches
 from nearcast.engine.kernel_calls import Stamps, collect
-from nearcast.engine.parameters import Parameters
-from nearcast.kernels.keyword_counts import count_clauses
+from nearcast.engine.registry import Parameters
+from nearcast.kernels.keyword_sets import count_clauses
 from nearcast.kernels.layouts import ClauseArrays
 from nearcast.papers.boolean.adaptive_tree import cost_inputs
-from nearcast.papers.boolean.adaptive_tree.allocate import empty_tree, empty_work, larger, trimmed, with_room
+from nearcast.papers.boolean.adaptive_tree.allocate import empty_tree, empty_work, trimmed, with_room
 from nearcast.papers.boolean.adaptive_tree.explain import tell_way
 from nearcast.papers.boolean.adaptive_tree.kernels import divide, maintain
 from nearcast.papers.boolean.adaptive_tree.kernels.density import DensityArrays
@@ -68,9 +69,9 @@ class _Scratch(threading.local):
 
     def take(self, n_nodes: int, has_boxes: bool) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Three numbers for every node, and a cell for each if some message is a box."""
-        self._queue = larger(self._queue, 3 * n_nodes, n_used=0)
+        self._queue = resized(self._queue, 3 * n_nodes, None, 0)
         if has_boxes:
-            self._cell = larger(self._cell, 4 * n_nodes, n_used=0)
+            self._cell = resized(self._cell, 4 * n_nodes, None, 0)
         return self._queue, self._cell
 
 
@@ -143,7 +144,7 @@ class AdaptiveTree(BooleanIndex):
     def insert(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> None:
         tree = self._tree
         if clauses.n_keywords > len(tree.rank):
-            self._tree = tree._replace(rank=larger(tree.rank, clauses.n_keywords * 5 // 4, clauses.n_keywords, fill=NO_RANK))
+            self._tree = tree._replace(rank=resized(tree.rank, clauses.n_keywords * 5 // 4, NO_RANK, needed=clauses.n_keywords))
         is_front = self.parameters.keyword_order == "rare_first"
         maintain.rank_new_keywords(self._tree, clauses.layout(), slots, is_front)
         self._change(clauses, slots, 1)
@@ -157,8 +158,8 @@ class AdaptiveTree(BooleanIndex):
         while True:
             head, work = self._tree.head, self._work
             n_line = int(head[N_FRONT] + head[N_BACK])
-            line = larger(work.line, 2 * n_line, n_line, fill=0)
-            seen = larger(work.seen, 2 * clauses.n, clauses.n, fill=0)
+            line = resized(work.line, 2 * n_line, needed=n_line)
+            seen = resized(work.seen, 2 * clauses.n, needed=clauses.n)
             self._work = work._replace(line=line, seen=seen)
             self._work.state[POSITION] = position
             status = maintain.change_clauses(self._tree, layout, self._expected, self._work, self._options, slots, step)

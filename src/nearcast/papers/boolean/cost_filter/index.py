@@ -13,7 +13,7 @@ from nearcast.columns.clauses import ClauseStore, take_lists
 from nearcast.columns.messages import MessageBatch
 from nearcast.engine.groups import Matches
 from nearcast.engine.kernel_calls import Stamps, collect
-from nearcast.engine.parameters import Parameters, check_choice, check_range
+from nearcast.engine.registry import Parameters, check_choice, check_range
 from nearcast.kernels.layouts import MessageArrays
 from nearcast.papers.boolean.buffered import BufferedIndex
 from nearcast.papers.boolean.cost_filter import calibrate

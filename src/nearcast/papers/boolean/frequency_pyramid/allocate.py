@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.kernels.chunks import N_CLASSES, NO_CHUNK
+from nearcast.columns.growing import resized
+from nearcast.kernels.hashing import rehash
+from nearcast.kernels.pools import N_CLASSES, NO_CHUNK
 from nearcast.papers.boolean.frequency_pyramid.layout import (
     BELOW,
     FIRST_NODES,
-    FREE,
     HEAD_FIELDS,
     ITEM_FIELDS,
     N_NODES,
@@ -27,7 +26,7 @@ from nearcast.papers.boolean.frequency_pyramid.layout import (
     PyramidArrays,
     WorkArrays,
 )
-from nearcast.papers.boolean.quadtrees.kernels.lists import move_slots
+from nearcast.papers.boolean.quadtrees.allocate import free_slots
 
 _FEWEST_SLOTS = 16
 
@@ -41,7 +40,7 @@ def empty_pyramid(frame: NDArray[np.float64], n_owners: int) -> PyramidArrays:
     word = np.zeros(0, np.int64)
     return PyramidArrays(
         node=node,
-        slot=_free_slots(_FEWEST_SLOTS),
+        slot=free_slots(_FEWEST_SLOTS),
         word=word,
         number=word.view(np.float64),
         free_word=np.full(N_CLASSES, NO_CHUNK, np.int64),
@@ -61,7 +60,7 @@ def widened_frequency(pyramid: PyramidArrays, n_owners: int) -> PyramidArrays:
     n_known = len(pyramid.frequency)
     if n_owners <= n_known:
         return pyramid
-    return pyramid._replace(frequency=_grown(pyramid.frequency, max(n_owners, n_known * 3 // 2), n_known))
+    return pyramid._replace(frequency=resized(pyramid.frequency, max(n_owners, n_known * 3 // 2)))
 
 
 def with_room(pyramid: PyramidArrays, work: WorkArrays) -> tuple[PyramidArrays, WorkArrays]:
@@ -69,17 +68,17 @@ def with_room(pyramid: PyramidArrays, work: WorkArrays) -> tuple[PyramidArrays, 
     wanted = work.wanted.tolist()
     head = pyramid.head
     if (n_nodes := NODE_FIELDS * wanted[WANTED_NODES]) > len(pyramid.node):
-        pyramid = pyramid._replace(node=_grown(pyramid.node, n_nodes * 5 // 4, NODE_FIELDS * int(head[N_NODES])))
+        pyramid = pyramid._replace(node=resized(pyramid.node, n_nodes * 5 // 4, used=NODE_FIELDS * int(head[N_NODES])))
     if (n_words := wanted[WANTED_WORDS]) > len(pyramid.word):
-        pyramid = _with_words(pyramid, _grown(pyramid.word, n_words * 5 // 4, int(head[N_WORDS])))
+        pyramid = _with_words(pyramid, resized(pyramid.word, n_words * 5 // 4, used=int(head[N_WORDS])))
     if (n_slots := wanted[WANTED_SLOTS]) > len(pyramid.slot) // 2:
-        slot = _free_slots(n_slots)
-        move_slots(pyramid.slot, slot)
+        slot = free_slots(n_slots)
+        rehash(slot, pyramid.slot)
         # Every edge has another place now: the cleaner begins its round again.
         head[UNSWEPT] = len(slot) // 2 if head[UNSWEPT] else 0
         pyramid = pyramid._replace(slot=slot)
     if (n_items := ITEM_FIELDS * wanted[WANTED_ITEMS]) > len(work.item):
-        work = work._replace(item=_grown(work.item, 2 * n_items, len(work.item)))
+        work = work._replace(item=resized(work.item, 2 * n_items))
     return pyramid, work
 
 
@@ -92,16 +91,3 @@ def trimmed(pyramid: PyramidArrays) -> PyramidArrays:
 
 def _with_words(pyramid: PyramidArrays, word: NDArray[np.int64]) -> PyramidArrays:
     return pyramid._replace(word=word, number=word.view(np.float64))
-
-
-def _free_slots(n_wanted: int) -> NDArray[np.int64]:
-    n_slots = _FEWEST_SLOTS
-    while n_slots < n_wanted:
-        n_slots *= 2
-    return np.full(2 * n_slots, FREE, np.int64)
-
-
-def _grown(array: NDArray[Any], n: int, n_used: int) -> NDArray[Any]:
-    larger = np.zeros(n, array.dtype)
-    larger[:n_used] = array[:n_used]
-    return larger

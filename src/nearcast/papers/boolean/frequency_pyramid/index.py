@@ -14,7 +14,7 @@ from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.engine.groups import Matches
 from nearcast.engine.kernel_calls import Stamps, collect
-from nearcast.engine.parameters import Parameters, check_range
+from nearcast.engine.registry import Parameters, check_range
 from nearcast.kernels.quadtree import DEEPEST
 from nearcast.papers.boolean.frequency_pyramid.allocate import empty_pyramid, empty_work, trimmed, widened_frequency, with_room
 from nearcast.papers.boolean.frequency_pyramid.explain import tell_way

@@ -15,7 +15,6 @@ NOTHING = -1  # no quarters, no list, no edge: as an edge it would lead to the r
 
 NO_KEYWORD = 0  # the owner of clauses without keywords; keyword w is owner 1 + w
 OWNER_SHIFT = 31
-FREE = -1  # key of a free slot
 
 # The words of an entry besides its signature: x0, y0, x1, y1 as float64, then the clause.
 CLAUSE = 4

@@ -13,7 +13,7 @@ from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.engine.groups import Matches
 from nearcast.engine.kernel_calls import Stamps, collect
-from nearcast.engine.parameters import Parameters
+from nearcast.engine.registry import Parameters
 from nearcast.errors import IndexParameterError
 from nearcast.papers.boolean.buffered import BufferedIndex
 from nearcast.papers.boolean.ir_tree.build import file_keywords

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from nearcast.boolean.index import BooleanIndex
 from nearcast.columns.clauses import ClauseStore
+from nearcast.columns.growing import resized
 from nearcast.columns.messages import MessageBatch
 from nearcast.engine.groups import Matches
 from nearcast.engine.kernel_calls import Stamps, collect
-from nearcast.engine.parameters import Parameters
-from nearcast.kernels import csr
-from nearcast.kernels.keyword_counts import count_clauses
-from nearcast.kernels.pools import FIRST_ROOM, PoolArrays
+from nearcast.engine.registry import Parameters
+from nearcast.kernels import sorting
+from nearcast.kernels.keyword_sets import count_clauses
+from nearcast.kernels.pools import FIRST_CAPACITY, ListPool
 from nearcast.papers.boolean.keyword_first.kernels import build
 from nearcast.papers.boolean.keyword_first.kernels.match import match_messages
 from nearcast.papers.boolean.keyword_first.layout import NOT_POSTED, PostingArrays
@@ -45,17 +46,17 @@ class KeywordFirst(BooleanIndex):
         build.fill_lists(layout.keyword_start, layout.keyword, posting.frequency, slots, lists)
         sizes = np.bincount(lists, minlength=n_keywords + 1).astype(np.int32)
         offsets = np.zeros(n_keywords + 2, np.int64)
-        n_items = csr.offsets_from_counts(sizes, offsets)
+        n_items = sorting.offsets_from_counts(sizes, offsets)
         item = np.empty(n_items, np.int32)
-        csr.fill_by_owner(lists, slots, offsets[:-1].copy(), item)
+        sorting.fill_by_owner(lists, slots, offsets[:-1].copy(), item)
         posting.posted_list[slots] = lists
         posting.posted_at[item] = np.arange(n_items) - np.repeat(offsets[:-1], sizes)
-        pool = PoolArrays(offsets[:-1].copy(), sizes, sizes.copy(), item, np.array([n_items], np.int64))
+        pool = ListPool(offsets[:-1].copy(), sizes, sizes.copy(), item, np.array([n_items], np.int64))
         self._posting = posting._replace(pool=pool)
 
     def insert(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> None:
         layout = clauses.layout()
-        self._posting = _widened(self._posting, clauses.n_keywords, clauses.n)
+        self._posting = _with_capacity(self._posting, clauses.n_keywords, clauses.n)
         count_clauses(layout.keyword_start, layout.keyword, slots, self._posting.frequency, 1)
         first = 0
         while (first := build.post_clauses(layout, self._posting, slots, first)) < len(slots):
@@ -94,13 +95,13 @@ class KeywordFirst(BooleanIndex):
         return {**own, **pool}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        pool = PoolArrays(*(arrays[f"pool_{name}"] for name in PoolArrays._fields))
+        pool = ListPool(*(arrays[f"pool_{name}"] for name in ListPool._fields))
         self._posting = PostingArrays(arrays["frequency"], arrays["posted_list"], arrays["posted_at"], pool)
 
 
 def _empty(n_keywords: int, n_clauses: int) -> PostingArrays:
     n_lists = n_keywords + 1
-    pool = PoolArrays(
+    pool = ListPool(
         np.zeros(n_lists, np.int64),
         np.zeros(n_lists, np.int32),
         np.zeros(n_lists, np.int32),
@@ -111,33 +112,23 @@ def _empty(n_keywords: int, n_clauses: int) -> PostingArrays:
     return PostingArrays(np.zeros(n_keywords, np.int64), posted, np.zeros(n_clauses, np.int32), pool)
 
 
-def _widened(posting: PostingArrays, n_keywords: int, n_clauses: int) -> PostingArrays:
-    """Room for keywords and clauses that came after the build."""
-    pool = posting.pool
-    n_lists = n_keywords + 1
-    pool = pool._replace(
-        start=_grown(pool.start, n_lists, 0), size=_grown(pool.size, n_lists, 0), room=_grown(pool.room, n_lists, 0)
-    )
+def _with_capacity(posting: PostingArrays, n_keywords: int, n_clauses: int) -> PostingArrays:
+    """Capacity for keywords and clauses that came after the build; half of what there was is spare."""
+
+    def grown(array: NDArray[Any], n: int, fill: int = 0) -> NDArray[Any]:
+        return resized(array, max(n, len(array) * 3 // 2), fill, needed=n)
+
+    pool, n_lists = posting.pool, n_keywords + 1
+    lists = {name: grown(getattr(pool, name), n_lists) for name in ("start", "size", "capacity")}
     return PostingArrays(
-        _grown(posting.frequency, n_keywords, 0),
-        _grown(posting.posted_list, n_clauses, NOT_POSTED),
-        _grown(posting.posted_at, n_clauses, 0),
-        pool,
+        grown(posting.frequency, n_keywords),
+        grown(posting.posted_list, n_clauses, NOT_POSTED),
+        grown(posting.posted_at, n_clauses),
+        pool._replace(**lists),
     )
 
 
-def _grown(array: NDArray[Any], n: int, fill: int) -> NDArray[Any]:
-    if n <= len(array):
-        return array
-    larger = np.full(max(n, len(array) + len(array) // 2), fill, array.dtype)
-    larger[: len(array)] = array
-    return larger
-
-
-def _with_more_items(pool: PoolArrays) -> PoolArrays:
+def _with_more_items(pool: ListPool) -> ListPool:
     # Twice the longest list must fit, whatever the pool held before.
-    wanted = 2 * len(pool.item) + 2 * int(pool.size.max(initial=0)) + 64 * FIRST_ROOM
-    item = np.empty(wanted, np.int32)
-    used = int(pool.n_items[0])
-    item[:used] = pool.item[:used]
-    return pool._replace(item=item)
+    wanted = 2 * len(pool.item) + 2 * int(pool.size.max(initial=0)) + 64 * FIRST_CAPACITY
+    return pool._replace(item=resized(pool.item, wanted, None, int(pool.n_items[0])))

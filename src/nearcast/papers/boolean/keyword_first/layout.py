@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nearcast.kernels.pools import PoolArrays
+from nearcast.kernels.pools import ListPool
 
 CATCH_ALL = 0  # the list of clauses without keywords
 NOT_POSTED = -1
@@ -18,4 +18,4 @@ class PostingArrays(NamedTuple):
     frequency: np.ndarray  # int64[n_keywords]: filed clauses that name the keyword
     posted_list: np.ndarray  # int32[n_clauses]: the list a clause stands in, or NOT_POSTED
     posted_at: np.ndarray  # int32[n_clauses]: its position there
-    pool: PoolArrays
+    pool: ListPool

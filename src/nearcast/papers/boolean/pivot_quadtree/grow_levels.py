@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.kernels.csr import offsets_from_counts
+from nearcast.kernels.sorting import offsets_from_counts
 from nearcast.papers.boolean.pivot_quadtree.kernels import split
 from nearcast.papers.boolean.pivot_quadtree.layout import NO_NODE, MessageCells
 

@@ -13,7 +13,7 @@ from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.engine.groups import Matches
 from nearcast.engine.kernel_calls import Stamps, collect
-from nearcast.engine.parameters import Parameters, check_choice, check_range
+from nearcast.engine.registry import Parameters, check_choice, check_range
 from nearcast.papers.boolean.buffered import BufferedIndex
 from nearcast.papers.boolean.pivot_quadtree.assemble import build_quadtree
 from nearcast.papers.boolean.pivot_quadtree.explain import explain_quadtree

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
+from nearcast.columns.growing import resized, resized_fields
+from nearcast.kernels.hashing import rehash
 from nearcast.kernels.layouts import ClauseArrays
-from nearcast.kernels.pools import PoolArrays
+from nearcast.kernels.pools import ListPool
 from nearcast.papers.boolean.quadtrees.kernels import cover
-from nearcast.papers.boolean.quadtrees.kernels.lists import enter_lists, move_slots
+from nearcast.papers.boolean.quadtrees.kernels.lists import enter_lists
 from nearcast.papers.boolean.quadtrees.layout import (
     CODE_MASK,
-    FREE,
     HEAD_FIELDS,
     N_BOUND,
     N_BUILT,
@@ -36,12 +35,12 @@ def empty_lists(
     door[::2] = NO_LIST
     no_items = np.zeros(0, np.int32)
     return CellListArrays(
-        slot=_free_slots(_FEWEST_SLOTS),
+        slot=free_slots(_FEWEST_SLOTS),
         door=door,
         chain=door.copy(),
         list_key=np.zeros(0, np.int64),
         list_next=no_items,
-        pool=PoolArrays(np.zeros(0, np.int64), no_items, no_items, no_items, np.zeros(1, np.int64)),
+        pool=ListPool(np.zeros(0, np.int64), no_items, no_items, no_items, np.zeros(1, np.int64)),
         box=np.zeros(0),
         signature=np.zeros(0, np.int64),
         bound_start=np.zeros(n_clauses, np.int64),
@@ -90,10 +89,10 @@ def fill_lists(
     head = lists.head
     head[N_LISTS], head[N_BOUND], head[N_FILED], head[N_BUILT] = n_lists, n_entries, len(slots), len(slots)
     filled = lists._replace(
-        slot=_free_slots(3 * (n_lists + n_cells) // 2 + 1),
+        slot=free_slots(3 * (n_lists + n_cells) // 2 + 1),
         list_key=list_key,
         list_next=np.empty(n_lists, np.int32),
-        pool=PoolArrays(start.astype(np.int64), size, size.copy(), item, np.array([n_entries], np.int64)),
+        pool=ListPool(start.astype(np.int64), size, size.copy(), item, np.array([n_entries], np.int64)),
         box=box.ravel(),
         signature=signature,
         bound=bound,
@@ -114,13 +113,13 @@ def widened(lists: CellListArrays, n_keywords: int, n_clauses: int, new_weight: 
         lists = lists._replace(
             door=door,
             chain=chain,
-            frequency=_grown(lists.frequency, n_owners - 1, 0),
-            weight=_grown(lists.weight, n_owners, new_weight),
-            is_tree=_grown(lists.is_tree, n_owners, int(new_is_tree)),
+            frequency=resized(lists.frequency, n_owners - 1, 0),
+            weight=resized(lists.weight, n_owners, new_weight),
+            is_tree=resized(lists.is_tree, n_owners, int(new_is_tree)),
         )
     if n_clauses > len(lists.n_bound):
         room = max(n_clauses, len(lists.n_bound) * 3 // 2)
-        lists = lists._replace(bound_start=_grown(lists.bound_start, room, 0), n_bound=_grown(lists.n_bound, room, 0))
+        lists = lists._replace(bound_start=resized(lists.bound_start, room, 0), n_bound=resized(lists.n_bound, room, 0))
     return lists
 
 
@@ -130,31 +129,23 @@ def with_room(lists: CellListArrays, wanted: NDArray[np.int64]) -> CellListArray
     pool = lists.pool
     if n_lists > len(lists.list_key):
         n_lists = n_lists * 3 // 2 + 16
-        pool = pool._replace(
-            start=_grown(pool.start, n_lists, 0), size=_grown(pool.size, n_lists, 0), room=_grown(pool.room, n_lists, 0)
-        )
-        lists = lists._replace(list_key=_grown(lists.list_key, n_lists, 0), list_next=_grown(lists.list_next, n_lists, 0))
+        pool = resized_fields(pool, dict.fromkeys(("start", "size", "capacity"), n_lists))
+        lists = lists._replace(list_key=resized(lists.list_key, n_lists, 0), list_next=resized(lists.list_next, n_lists, 0))
     if n_entries > len(pool.item):
         n_entries = n_entries * 3 // 2 + 64
-        pool = pool._replace(item=_grown(pool.item, n_entries, 0))
-        lists = lists._replace(box=_grown(lists.box, 4 * n_entries, 0), signature=_grown(lists.signature, n_entries, 0))
+        pool = pool._replace(item=resized(pool.item, n_entries, 0))
+        lists = lists._replace(box=resized(lists.box, 4 * n_entries, 0), signature=resized(lists.signature, n_entries, 0))
     if n_slots > len(lists.slot) // 2:
-        slot = _free_slots(2 * n_slots)
-        move_slots(lists.slot, slot)
+        slot = free_slots(2 * n_slots)
+        rehash(slot, lists.slot)
         lists = lists._replace(slot=slot)
     if n_bound > len(lists.bound):
-        lists = lists._replace(bound=_grown(lists.bound, n_bound * 3 // 2 + 16, 0))
+        lists = lists._replace(bound=resized(lists.bound, n_bound * 3 // 2 + 16, 0))
     return lists._replace(pool=pool)
 
 
-def _free_slots(n_wanted: int) -> NDArray[np.int64]:
+def free_slots(n_wanted: int) -> NDArray[np.int64]:
     n_slots = _FEWEST_SLOTS
     while n_slots < n_wanted:
         n_slots *= 2
-    return np.full(2 * n_slots, FREE, np.int64)
-
-
-def _grown(array: NDArray[Any], n: int, fill: float) -> NDArray[Any]:
-    larger = np.full(n, fill, array.dtype)
-    larger[: len(array)] = array
-    return larger
+    return np.zeros(2 * n_slots, np.int64)

@@ -15,11 +15,11 @@ from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.engine.groups import Matches
 from nearcast.engine.kernel_calls import Stamps, collect
-from nearcast.engine.parameters import Parameters
+from nearcast.engine.registry import Parameters
 from nearcast.errors import IndexParameterError
 from nearcast.kernels.compile import Kernel
-from nearcast.kernels.keyword_counts import count_clauses
-from nearcast.kernels.pools import PoolArrays
+from nearcast.kernels.keyword_sets import count_clauses
+from nearcast.kernels.pools import ListPool
 from nearcast.kernels.quadtree import DEEPEST, column_of, column_of_code, cover_room, depth_of_code, row_of_code
 from nearcast.papers.boolean.keyword_first.kernels.build import fill_lists as fill_owners
 from nearcast.papers.boolean.quadtrees.allocate import empty_lists, fill_lists, widened, with_room
@@ -213,7 +213,7 @@ class CellIndex(BooleanIndex):
         return {**own, **pool, **{f"places_{name}": array for name, array in self._places._asdict().items()}}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        pool = PoolArrays(*(arrays[f"pool_{name}"] for name in PoolArrays._fields))
+        pool = ListPool(*(arrays[f"pool_{name}"] for name in ListPool._fields))
         own = {name: arrays[name] for name in CellListArrays._fields if name != "pool"}
         self._lists = CellListArrays(pool=pool, **own)
         self._places = PlaceArrays(*(arrays[f"places_{name}"] for name in PlaceArrays._fields))

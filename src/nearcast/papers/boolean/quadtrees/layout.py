@@ -6,11 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nearcast.kernels.pools import PoolArrays
+from nearcast.kernels.pools import ListPool
 
 CATCH_ALL = 0  # the owner of clauses without keywords; keyword w is owner 1 + w
 NO_LIST = -1
-FREE = -1  # key of a free slot of the table
 ROOT_CODE = 1
 
 # The key of a list: owner, then the code of the cell.
@@ -39,7 +38,7 @@ class CellListArrays(NamedTuple):
     chain: np.ndarray  # int32[2 * n_owners]: newest list or NO_LIST; number of lists
     list_key: np.ndarray  # int64[list capacity]
     list_next: np.ndarray  # int32[list capacity]: the next older list of the same owner
-    pool: PoolArrays
+    pool: ListPool
     box: np.ndarray  # float64[4 * entry capacity]: x0, y0, x1, y1
     signature: np.ndarray  # int64[entry capacity]: bits of the keywords besides the owner; 0 = there are none
     bound_start: np.ndarray  # int64[n_clauses]

@@ -13,7 +13,7 @@ from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.engine.groups import Matches
 from nearcast.engine.kernel_calls import Stamps, collect
-from nearcast.engine.parameters import Parameters, check_choice
+from nearcast.engine.registry import Parameters, check_choice
 from nearcast.kernels.layouts import ClauseArrays
 from nearcast.papers.boolean.buffered import BufferedIndex
 from nearcast.papers.boolean.region_trie.build import build_trie

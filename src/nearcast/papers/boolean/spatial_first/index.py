@@ -14,7 +14,7 @@ from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.engine.groups import Matches
 from nearcast.engine.kernel_calls import Stamps, collect
-from nearcast.engine.parameters import Parameters
+from nearcast.engine.registry import Parameters
 from nearcast.errors import IndexParameterError
 from nearcast.papers.boolean.kernels.rtree import N_NODES, NO_NODE, PLACES, ROOT, RTreeArrays, empty_rtree, pack, with_room
 from nearcast.papers.boolean.spatial_first.kernels import insert_clauses, match_messages

@@ -12,7 +12,7 @@ from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.engine.groups import Matches
 from nearcast.engine.kernel_calls import Stamps, collect
-from nearcast.engine.parameters import Parameters
+from nearcast.engine.registry import Parameters
 from nearcast.papers.boolean.buffered import BufferedIndex
 from nearcast.papers.boolean.kernels.keyword_lists import NO_KEYWORD, KeywordListArrays, file_lists
 from nearcast.papers.boolean.kernels.rtree import (

@@ -12,7 +12,7 @@ from nearcast.boolean.index import BooleanIndex
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.engine.groups import Matches
-from nearcast.engine.parameters import Parameters
+from nearcast.engine.registry import Parameters
 from nearcast.papers.boolean.textual_rtree.count_tree import CountTree
 from nearcast.papers.boolean.textual_rtree.parameters import TextualRTreeParameters
 from nearcast.papers.boolean.textual_rtree.set_tree import SetTree

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.columns.clauses import take_lists
-from nearcast.kernels import csr
+from nearcast.kernels import sorting
 from nearcast.kernels.layouts import ClauseArrays
 from nearcast.papers.boolean.kernels.keyword_lists import NO_KEYWORD
 from nearcast.papers.boolean.textual_rtree.kernels import order
@@ -70,10 +70,10 @@ def greedy_ranks(start: NDArray[np.int64], keyword: NDArray[np.int32], frequency
     """The place of each keyword in the greedy order that covers every clause; those not needed follow, frequent ones first."""
     n_clauses, n_keywords = len(start) - 1, len(frequency)
     holder_start = np.zeros(n_keywords + 1, np.int64)
-    csr.offsets_from_counts(frequency, holder_start)
+    sorting.offsets_from_counts(frequency, holder_start)
     holder = np.empty(len(keyword), np.int32)
     clause = np.repeat(np.arange(n_clauses, dtype=np.int32), np.diff(start))
-    csr.fill_by_owner(keyword, clause, holder_start[:-1].copy(), holder)
+    sorting.fill_by_owner(keyword, clause, holder_start[:-1].copy(), holder)
     rank = n_keywords + (n_clauses - frequency)
     heap, is_covered = np.empty(n_keywords, np.int64), np.zeros(n_clauses, np.bool_)
     order.pick_greedily(start, keyword, holder_start, holder, frequency.copy(), heap, is_covered, rank)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nearcast.kernels.pools import PoolArrays
+from nearcast.kernels.pools import ListPool
 from nearcast.papers.boolean.kernels.keyword_lists import KeywordListArrays
 from nearcast.papers.boolean.kernels.rtree import RTreeArrays
 
@@ -18,7 +18,7 @@ class SetTreeArrays(NamedTuple):
     """
 
     tree: RTreeArrays
-    sets: PoolArrays  # list `n` is the set of node `n`
+    sets: ListPool  # list `n` is the set of node `n`
     representative: np.ndarray  # int32[n_clauses]: the one listed keyword of each clause; empty if all are listed
 
 

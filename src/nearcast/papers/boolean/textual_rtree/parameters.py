@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nearcast.engine.parameters import Parameters
+from nearcast.engine.registry import Parameters
 from nearcast.errors import IndexParameterError
 
 REPRESENTATIVES = ("all", "one", "many")

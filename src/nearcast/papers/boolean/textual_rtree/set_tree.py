@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from nearcast.boolean.index import BooleanIndex
 from nearcast.columns.clauses import ClauseStore, take_lists
+from nearcast.columns.growing import resized
 from nearcast.columns.messages import MessageBatch
 from nearcast.engine.groups import Matches
 from nearcast.engine.kernel_calls import Stamps, collect
-from nearcast.engine.parameters import Parameters
+from nearcast.engine.registry import Parameters
 from nearcast.kernels.layouts import ClauseArrays
-from nearcast.kernels.pools import PoolArrays
+from nearcast.kernels.pools import ListPool
 from nearcast.papers.boolean.kernels.keyword_lists import NO_KEYWORD, distinct_pairs
 from nearcast.papers.boolean.kernels.rtree import (
     N_NODES,
@@ -82,7 +83,7 @@ class SetTree(BooleanIndex):
         layout = clauses.layout()
         if self._has_one:
             start, keyword = self._order.ordered(layout, slots, clauses.n_keywords)
-            representative = _grown(self._index.representative, clauses.n, NO_KEYWORD)
+            representative = resized(self._index.representative, clauses.n * 9 // 8, NO_KEYWORD, needed=clauses.n)
             representative[slots] = keyword[start[:-1]]
             self._index = self._index._replace(representative=representative)
         first = 0
@@ -138,7 +139,7 @@ class SetTree(BooleanIndex):
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         tree = RTreeArrays(*(arrays[f"tree_{name}"] for name in RTreeArrays._fields))
-        sets = PoolArrays(*(arrays[f"sets_{name}"] for name in PoolArrays._fields))
+        sets = ListPool(*(arrays[f"sets_{name}"] for name in ListPool._fields))
         self._index = SetTreeArrays(tree, sets, arrays["representative"])
         self._order = self._order_with(arrays["weight"])
         self._n_built, self._n_inserted = arrays["counts"].tolist()
@@ -168,7 +169,7 @@ def _set_tree(tree: RTreeArrays, pairs: NDArray[np.int32], representative: NDArr
     size = np.bincount(pairs[0], minlength=len(tree.level)).astype(np.int32)
     start = np.cumsum(size, dtype=np.int64) - size
     n_items = np.array([pairs.shape[1]], np.int64)
-    return SetTreeArrays(tree, PoolArrays(start, size, size.copy(), pairs[1].copy(), n_items), representative)
+    return SetTreeArrays(tree, ListPool(start, size, size.copy(), pairs[1].copy(), n_items), representative)
 
 
 def _with_room(index: SetTreeArrays) -> SetTreeArrays:
@@ -176,15 +177,7 @@ def _with_room(index: SetTreeArrays) -> SetTreeArrays:
     tree = index.tree
     if int(tree.head[N_NODES]) + int(tree.level[tree.head[ROOT]]) + 2 > len(tree.level):
         tree = with_room(tree, len(tree.level) + len(tree.level) // 4 + 16)
-        per_node = {name: _grown(getattr(index.sets, name), len(tree.level), 0) for name in ("start", "size", "room")}
+        per_node = {name: resized(getattr(index.sets, name), len(tree.level)) for name in ("start", "size", "capacity")}
         return index._replace(tree=tree, sets=index.sets._replace(**per_node))
-    item = _grown(index.sets.item, len(index.sets.item) + len(index.sets.item) // 4 + 1024, 0)
+    item = resized(index.sets.item, len(index.sets.item) * 5 // 4 + 1024)
     return index._replace(sets=index.sets._replace(item=item))
-
-
-def _grown(array: NDArray[Any], n: int, fill: int) -> NDArray[Any]:
-    if n <= len(array):
-        return array
-    larger = np.full(max(n, len(array) + len(array) // 8), fill, array.dtype)
-    larger[: len(array)] = array
-    return larger

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.frames import frame_of
+from nearcast.columns.growing import resized
 from nearcast.columns.messages import MessageBatch
 from nearcast.engine.groups import Found, Matches
 from nearcast.engine.kernel_calls import Stamps, collect
-from nearcast.engine.parameters import Parameters
+from nearcast.engine.registry import Parameters
 from nearcast.errors import IndexParameterError
-from nearcast.kernels.keyword_counts import count_clauses
+from nearcast.kernels.keyword_sets import count_clauses
 from nearcast.moving.index import Boxes, MovingIndex
 from nearcast.moving.live_messages import LiveMessages
 from nearcast.papers.boolean.keyword_first.kernels.build import fill_lists
@@ -89,7 +90,9 @@ class GridIndex(MovingIndex):
 
     def insert(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32]) -> None:
         layout = clauses.layout()
-        self._frequency, self._owner = _widened(self._frequency, clauses.n_keywords), _widened(self._owner, clauses.n)
+        n, n_keywords = clauses.n, clauses.n_keywords
+        self._frequency = resized(self._frequency, n_keywords + n_keywords // 4, needed=n_keywords)
+        self._owner = resized(self._owner, n + n // 4, needed=n)
         count_clauses(layout.keyword_start, layout.keyword, slots, self._frequency, 1)
         self._choose_owners(clauses, slots)
         self._clauses.file(self._postings(clauses, slots))
@@ -137,8 +140,3 @@ class GridIndex(MovingIndex):
         self._frequency, self._owner = arrays["frequency"], arrays["owner"]
         self._clauses.restore(arrays)
         self._messages.restore({name[len(_MESSAGE) :]: a for name, a in arrays.items() if name.startswith(_MESSAGE)})
-
-
-def _widened(array: NDArray[Any], n: int) -> NDArray[Any]:
-    """Room for what came after the build."""
-    return array if n <= len(array) else np.pad(array, (0, n + n // 4 - len(array)))

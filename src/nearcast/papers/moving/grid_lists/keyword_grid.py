@@ -8,13 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.kernels.chunks import N_CLASSES, NO_CHUNK
+from nearcast.columns.growing import resized
+from nearcast.kernels.hashing import rehash
+from nearcast.kernels.pools import N_CLASSES, NO_CHUNK
 from nearcast.moving.index import Boxes
 from nearcast.moving.live_messages import LiveMessages
 from nearcast.papers.moving.grid_lists.kernels import lists
 from nearcast.papers.moving.grid_lists.layout import (
     CATCH_ALL,
-    FREE,
     HEAD_FIELDS,
     N_BUILT,
     N_ENTRIES,
@@ -120,7 +121,7 @@ def postings_of_messages(messages: LiveMessages, slots: NDArray[np.int32]) -> Po
 def _empty(shape: Shape, frame: NDArray[np.float64], is_grid: NDArray[np.uint8]) -> GridArrays:
     none = np.zeros(0, np.int32)
     return GridArrays(
-        slot=_free_slots(_FEWEST_SLOTS),
+        slot=np.zeros(2 * _FEWEST_SLOTS, np.int64),
         start=np.zeros(0, np.int64),
         size=none,
         room=none,
@@ -133,28 +134,16 @@ def _empty(shape: Shape, frame: NDArray[np.float64], is_grid: NDArray[np.uint8])
     )
 
 
-def _free_slots(n_slots: int) -> NDArray[np.int64]:
-    slot = np.full(2 * n_slots, FREE, np.int64)
-    slot[1::2] = 0
-    return slot
-
-
 def _with_room(grid: GridArrays, wanted: NDArray[np.int64]) -> GridArrays:
     n_lists, n_items = int(grid.head[N_LISTS]), int(grid.head[N_ITEMS])
     if wanted[WANTED_SLOTS] > len(grid.slot) // 2:
         n_slots = len(grid.slot) // 2
         while n_slots < wanted[WANTED_SLOTS]:
             n_slots *= 2
-        slot = _free_slots(n_slots)
-        lists.fill_slots(slot, grid.slot)
+        slot = np.zeros(2 * n_slots, np.int64)
+        rehash(slot, grid.slot)
         grid = grid._replace(slot=slot)
-    columns = {name: _longer(getattr(grid, name), n_lists, int(wanted[WANTED_LISTS])) for name in ("start", "size", "room")}
-    return grid._replace(**columns, item=_longer(grid.item, n_items, int(wanted[WANTED_ITEMS])))
-
-
-def _longer(array: NDArray[Any], n_used: int, wanted: int) -> NDArray[Any]:
-    if wanted <= len(array):
-        return array
-    grown = np.empty(wanted + wanted // 2 + 16, array.dtype)
-    grown[:n_used] = array[:n_used]
-    return grown
+    needed_lists, needed_items = int(wanted[WANTED_LISTS]), int(wanted[WANTED_ITEMS])
+    n = needed_lists * 3 // 2 + 16
+    columns = {name: resized(getattr(grid, name), n, None, n_lists, needed_lists) for name in ("start", "size", "room")}
+    return grid._replace(**columns, item=resized(grid.item, needed_items * 3 // 2 + 16, None, n_items, needed_items))

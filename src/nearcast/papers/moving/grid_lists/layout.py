@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 CATCH_ALL = 0  # the owner for clauses without keywords, and for every message; keyword w is owner 1 + w
-FREE = -1  # key of a free slot
 NO_LIST = -1
 
 # Fields of `head`: lists, slots in use, elements of `item` in use, entries; postings that are filed, and that were when built.

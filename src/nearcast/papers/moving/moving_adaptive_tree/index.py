@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.engine.groups import Differences, Found, Matches
-from nearcast.engine.parameters import Parameters
+from nearcast.engine.registry import Parameters
 from nearcast.moving.index import Boxes, MovingIndex
 from nearcast.moving.live_messages import LiveMessages
 from nearcast.papers.moving.moving_adaptive_tree.parameters import MovingAdaptiveTreeParameters

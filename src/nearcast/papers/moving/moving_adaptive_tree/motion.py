@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nearcast.columns.growing import resized
 from nearcast.kernels.layouts import ClauseArrays
 from nearcast.moving.index import Boxes
-from nearcast.papers.boolean.adaptive_tree.allocate import larger
 from nearcast.papers.boolean.adaptive_tree.layout import MotionArrays
 from nearcast.papers.moving.moving_adaptive_tree.parameters import MovingAdaptiveTreeParameters
 
@@ -40,7 +40,7 @@ class Motion:
     def note_moves(self, clauses: ClauseArrays, slots: NDArray[np.int32], to: Boxes) -> None:
         """Remember where clauses are about to go."""
         n = len(clauses.x0)
-        self._velocity = larger(self._velocity, 5 * n // 2, 2 * n, fill=np.nan)
+        self._velocity = resized(self._velocity, 5 * n // 2, np.nan, needed=2 * n)
         self._count[0] += len(slots)
         self._count[2] += int(np.isnan(self._velocity[2 * slots]).sum())
         for axis, sides in enumerate(((clauses.x0, to.x0, clauses.x1, to.x1), (clauses.y0, to.y0, clauses.y1, to.y1))):

@@ -9,14 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore
+from nearcast.columns.growing import resized
 from nearcast.columns.messages import MessageBatch
 from nearcast.engine.groups import Differences, Found
-from nearcast.kernels.chunks import N_CLASSES, NO_CHUNK
 from nearcast.kernels.layouts import CANDIDATES, NODES, ClauseArrays
+from nearcast.kernels.pools import N_CLASSES, NO_CHUNK
 from nearcast.moving.index import Boxes, collect_pairs
 from nearcast.moving.kernels.live_messages import PairOutput
 from nearcast.moving.live_messages import LiveMessages
-from nearcast.papers.boolean.adaptive_tree.allocate import larger, with_room
+from nearcast.papers.boolean.adaptive_tree.allocate import with_room
 from nearcast.papers.boolean.adaptive_tree.index import AdaptiveTree
 from nearcast.papers.boolean.adaptive_tree.kernels import maintain as plain
 from nearcast.papers.boolean.adaptive_tree.layout import (
@@ -116,7 +117,7 @@ class ListedTree(AdaptiveTree):
         n_words = int(arrays.keyword.max(initial=-1)) + 1
         tree = self._tree
         if n_words > len(tree.rank):
-            self._tree = tree._replace(rank=larger(tree.rank, n_words * 5 // 4, n_words, fill=NO_RANK))
+            self._tree = tree._replace(rank=resized(tree.rank, n_words * 5 // 4, NO_RANK, needed=n_words))
         is_front = self.parameters.keyword_order == "rare_first"
         plain.rank_new_keywords(self._tree, arrays, np.arange(len(slots), dtype=np.int32), is_front)
 
@@ -140,7 +141,7 @@ class ListedTree(AdaptiveTree):
     def insert_beside(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32]) -> None:
         tree = self._tree
         if clauses.n_keywords > len(tree.rank):
-            self._tree = tree._replace(rank=larger(tree.rank, clauses.n_keywords * 5 // 4, clauses.n_keywords, fill=NO_RANK))
+            self._tree = tree._replace(rank=resized(tree.rank, clauses.n_keywords * 5 // 4, NO_RANK, needed=clauses.n_keywords))
         plain.rank_new_keywords(self._tree, clauses.layout(), slots, self.parameters.keyword_order == "rare_first")
         self._change_beside(clauses, messages, maintain.change_clauses, slots, lambda: 1, slots)
 
@@ -152,7 +153,7 @@ class ListedTree(AdaptiveTree):
         own, layout = tuple(side.copy() for side in to), clauses.layout()
         if self._moved.is_used:
             self._moved.note_moves(layout, slots, to)
-        self._lists = self._lists._replace(home=larger(self._lists.home, clauses.n, fill=0))
+        self._lists = self._lists._replace(home=resized(self._lists.home, clauses.n))
         moves = _Moves()
         wide = self._wide
         self._change_beside(
@@ -181,8 +182,8 @@ class ListedTree(AdaptiveTree):
         while True:
             head, work = self._tree.head, self._work
             n_line = int(head[N_FRONT] + head[N_BACK])
-            line = larger(work.line, 2 * n_line, n_line, fill=0)
-            seen = larger(work.seen, 2 * clauses.n, clauses.n, fill=0)
+            line = resized(work.line, 2 * n_line, needed=n_line)
+            seen = resized(work.seen, 2 * clauses.n, needed=clauses.n)
             self._work = work._replace(line=line, seen=seen)
             self._fit(messages)
             self._work.state[POSITION] = position
@@ -222,10 +223,10 @@ class ListedTree(AdaptiveTree):
         n_used, n_wanted, n_pile = (int(lists.head[field]) for field in (N_USED, WANTED_USED, WANTED_PILE))
         more = int(_MORE_ROOM * n_wanted)
         self._lists = lists._replace(
-            slot=larger(lists.slot, more, n_wanted, n_used),
-            signature=larger(lists.signature, more, n_wanted, n_used),
-            place=larger(lists.place, 2 * more, 2 * n_wanted, 2 * n_used),
-            pile=larger(lists.pile, int(_MORE_ROOM * n_pile), n_pile),
+            slot=resized(lists.slot, more, None, n_used, n_wanted),
+            signature=resized(lists.signature, more, None, n_used, n_wanted),
+            place=resized(lists.place, 2 * more, None, 2 * n_used, 2 * n_wanted),
+            pile=resized(lists.pile, int(_MORE_ROOM * n_pile), None, needed=n_pile),
         )
         self._fit(messages)
 
@@ -249,9 +250,9 @@ class ListedTree(AdaptiveTree):
         lists = self._lists
         n_replay = REPLAY_FIELDS * (len(self._work.visit) // ITEM_FIELDS)
         self._lists = lists._replace(
-            own=larger(lists.own, LIST_FIELDS * len(self._tree.n_below), fill=0),
-            stamp=larger(lists.stamp, len(messages.layout().is_alive), fill=0),
-            replay=larger(lists.replay, n_replay, n_used=0),
+            own=resized(lists.own, LIST_FIELDS * len(self._tree.n_below)),
+            stamp=resized(lists.stamp, len(messages.layout().is_alive)),
+            replay=resized(lists.replay, n_replay, None, 0),
         )
 
     # --- insight and storage -----------------------------------------------------------------------------------------
@@ -296,7 +297,7 @@ class _Moves:
         if status == FULL:
             old, n = self.output, int(self.output.counters[N_PAIRS])
             room = 2 * len(old.clause)
-            self.output = PairOutput(larger(old.clause, room, n_used=n), larger(old.message, room, n_used=n), old.counters)
+            self.output = PairOutput(resized(old.clause, room, None, n), resized(old.message, room, None, n), old.counters)
             return plain.SHORT
         return status
 

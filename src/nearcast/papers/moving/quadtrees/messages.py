@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nearcast.columns.growing import resized
 from nearcast.moving.index import nowhere
 from nearcast.moving.live_messages import LiveMessages
-from nearcast.papers.boolean.adaptive_tree.allocate import larger
 from nearcast.papers.moving.grid_lists.keyword_grid import GridSide, Postings, Shape
 from nearcast.papers.moving.grid_lists.layout import WANTED_FIELDS, GridArrays
 from nearcast.papers.moving.quadtrees.kernels.messages import post_deeper, post_messages
@@ -54,7 +54,7 @@ class MessageCells:
 
     def deepen(self, messages: LiveMessages, owners: NDArray[np.int64], depths: NDArray[np.int32]) -> None:
         """Post the messages of (distinct) owners at the depths that they have clauses at by now."""
-        self.depths = larger(self.depths, int(owners.max(initial=-1)) + 1, fill=0)
+        self.depths = resized(self.depths, int(owners.max(initial=-1)) + 1)
         for at in np.flatnonzero(depths & ~self.depths[owners]).tolist():
             owner = int(owners[at])
             new = int(depths[at]) & ~int(self.depths[owner])

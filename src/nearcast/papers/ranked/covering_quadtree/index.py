@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nearcast.columns.growing import resized
 from nearcast.columns.id_tables import NumberTable
-from nearcast.engine.parameters import Parameters
+from nearcast.engine.registry import Parameters
 from nearcast.errors import IndexParameterError
-from nearcast.kernels.chunks import N_CLASSES, NO_CHUNK
+from nearcast.kernels.pools import N_CLASSES, NO_CHUNK
 from nearcast.papers.ranked.covering_quadtree.kernels.cover import write_keys, write_nearness
 from nearcast.papers.ranked.covering_quadtree.kernels.match import run_ticks
 from nearcast.papers.ranked.covering_quadtree.kernels.postings import post_many, withdraw_many
@@ -167,9 +168,4 @@ class CoveringQuadtree(TickIndex):
 
 
 def _grown(array: NDArray[Any], n: int) -> NDArray[Any]:
-    """The array with room for `n`, if it has less, and some to spare."""
-    if n <= len(array):
-        return array
-    grown = np.zeros(n + n // 8, array.dtype)
-    grown[: len(array)] = array
-    return grown
+    return resized(array, n + n // 8, needed=n)

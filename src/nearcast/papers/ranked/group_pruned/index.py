@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.engine.parameters import Parameters
+from nearcast.columns.growing import resized, resized_fields
+from nearcast.engine.registry import Parameters
 from nearcast.errors import IndexParameterError
-from nearcast.kernels.chunks import N_CLASSES, NO_CHUNK
+from nearcast.kernels.pools import N_CLASSES, NO_CHUNK
 from nearcast.papers.ranked.group_pruned.kernels.insert import file_many, find_entry, rekey_many, unfile_many
 from nearcast.papers.ranked.group_pruned.kernels.match import run_ticks
 from nearcast.papers.ranked.group_pruned.layout import (
@@ -101,7 +102,7 @@ class GroupPruned(TickIndex):
         self._rank_keywords(subscribers, numbers)
         n = subscribers.n
         # Some to spare, so that not every single subscription that is new copies all of them.
-        self._lists = self._lists._replace(key=_grown(self._lists.key, n if n <= len(self._lists.key) else n + n // 8))
+        self._lists = resized_fields(self._lists, {"key": n + n // 8}, needed=n)
         rows, done = subscribers.layout(), 0
         while True:
             done = int(file_many(self._lists, rows, threshold, numbers, done, self._filing))
@@ -130,7 +131,7 @@ class GroupPruned(TickIndex):
         n_known = len(self._lists.rank)
         if len(words) and words[-1] >= n_known:
             n_words = int(words[-1]) + 1 + n_known // 4
-            grown = {name: _grown(getattr(self._lists, name), n_words, fill) for name, (_, fill) in _BY_KEYWORD.items()}
+            grown = {name: resized(getattr(self._lists, name), n_words, fill) for name, (_, fill) in _BY_KEYWORD.items()}
             self._lists = self._lists._replace(**grown)
         is_new = self._lists.rank[words] == UNFILED
         new, order = words[is_new], np.argsort(-count[is_new], kind="stable")
@@ -145,10 +146,8 @@ class GroupPruned(TickIndex):
         n_longest = int(lists.used[MOST])
         n_groups = lists.n_entries.size * 5 // 4 + int(n_words) * (n_longest + n_longest // 4 + 8)
         n_entries = lists.subscriber.size * 5 // 4 + int(n_words) * 4 * (self._filing.group_size + 8)
-        grown = {name: _grown(getattr(lists, name), n_groups) for name in _BY_GROUP}
-        grown |= {"side": _grown(lists.side, n_groups), "subscriber": _grown(lists.subscriber, n_entries)}
-        grown |= {"entry": _grown(lists.entry, n_entries * N_FIELDS), "after": _grown(lists.after, n_entries)}
-        self._lists = lists._replace(**grown)
+        n = dict.fromkeys((*_BY_GROUP, "side"), n_groups) | dict.fromkeys(("subscriber", "after"), n_entries)
+        self._lists = resized_fields(lists, n | {"entry": n_entries * N_FIELDS})
 
     # --- messages ----------------------------------------------------------------------------------------------------
 
@@ -195,12 +194,3 @@ class GroupPruned(TickIndex):
     def restore(self, arrays: Mapping[str, NDArray[Any]], ground: DistanceScale) -> None:
         self._clear(ground)
         self._lists = ListArrays(**{name: np.ascontiguousarray(array) for name, array in arrays.items()})
-
-
-def _grown(array: NDArray[Any], n: int, fill: int = 0) -> NDArray[Any]:
-    """The array with room for `n` in its last dimension, if it has less."""
-    if n <= array.shape[-1]:
-        return array
-    grown = np.full((*array.shape[:-1], n), fill, array.dtype)
-    grown[..., : array.shape[-1]] = array
-    return grown

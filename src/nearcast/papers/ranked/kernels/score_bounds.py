@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from nearcast.kernels.boxes import EARTH_RADIUS_M, haversine_m, haversine_to_box_m, haversine_to_meridian_m
 from nearcast.kernels.compile import inline_kernel, kernel
-from nearcast.kernels.distances import EARTH_RADIUS_M, haversine_m, haversine_to_box_m, haversine_to_meridian_m
 
 SLACK = 1e-9
 """Bounds and scores take different ways: passed over is what is below the threshold by more than this."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.engine.parameters import Parameters
+from nearcast.engine.registry import Parameters
 from nearcast.papers.ranked.ranked_scan.kernels import run_ticks
 from nearcast.papers.ranked.skyband.tick_index import Scene, TickIndex
 from nearcast.ranked.index import DistanceScale

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.columns.growing import GrowingArray
+from nearcast.columns.growing import GrowingArray, GrowingColumns
+from nearcast.kernels.pools import FreeList
 from nearcast.papers.ranked.skyband.kernels.buffers import BufferArrays, count_near, fill_many
-from nearcast.papers.ranked.skyband.rows import Rows
 from nearcast.ranked.buffer_kind import BufferKind
 from nearcast.ranked.kernels.layouts import WindowArrays
-from nearcast.ranked.rooms import starts_of_rooms
 from nearcast.ranked.window_index import Best
 
 _COLUMNS: dict[str, tuple[type[np.generic], int]] = {
@@ -33,11 +32,11 @@ class ResultBuffers:
 
     def __init__(self, kind: BufferKind, given: Mapping[str, NDArray[Any]] | None = None) -> None:
         self.kind = kind
-        self._rows = Rows(_COLUMNS, given)
-        self.kept_by_cut = Rows({"kept": (np.int32, 1)}, given)
+        self._rows = GrowingColumns(_COLUMNS, given)
+        self.kept_by_cut = GrowingColumns({"kept": (np.int32, 1)}, given)
         self._entries = {name: GrowingArray(dtype, (given or {}).get(name)) for name, dtype in _ENTRIES.items()}
-        # Where freed buffers start, by their room. Those freed before it was saved are not remembered.
-        self._freed: dict[int, list[int]] = {}
+        # Buffers freed before the last save are not remembered.
+        self._free = FreeList()
 
     def grow(self, n: int) -> None:
         self._rows.grow(n)
@@ -55,7 +54,7 @@ class ResultBuffers:
 
     @property
     def n_bytes(self) -> int:
-        return self._rows.n_bytes + self.kept_by_cut.n_bytes + sum(column.room.nbytes for column in self._entries.values())
+        return self._rows.n_bytes + self.kept_by_cut.n_bytes + sum(column.memory.nbytes for column in self._entries.values())
 
     def layout(self) -> BufferArrays:
         return BufferArrays(**self._rows.used(), **{name: column.used for name, column in self._entries.items()})
@@ -65,7 +64,7 @@ class ResultBuffers:
         for distinct in np.unique(k).tolist():
             chosen = numbers[k == distinct]
             room = self.kind.room(distinct)
-            start, n_new = starts_of_rooms(self._freed.get(room, []), room, len(chosen), self._entries["score"].n)
+            start, n_new = self._free.take(room, room, len(chosen), self._entries["score"].n)
             for column in self._entries.values():
                 column.extend(0, room * n_new)
             self._rows["start"][chosen] = start
@@ -75,8 +74,7 @@ class ResultBuffers:
 
     def free(self, numbers: NDArray[np.int32]) -> None:
         """Give up the buffers of subscriptions that go."""
-        for start, room in zip(self._rows["start"][numbers].tolist(), self._rows["room"][numbers].tolist(), strict=True):
-            self._freed.setdefault(room, []).append(start)
+        self._free.give_back(self._rows["start"][numbers], self._rows["room"][numbers])
         self._rows["size"][numbers] = 0
         self._rows["room"][numbers] = 0
 

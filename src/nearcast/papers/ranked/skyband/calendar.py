@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.columns.growing import GrowingArray
+from nearcast.columns.growing import GrowingArray, GrowingColumns
 from nearcast.papers.ranked.skyband.kernels.buffers import BufferArrays
 from nearcast.papers.ranked.skyband.kernels.calendar import NOBODY, CalendarArrays, wait_for_oldest, wait_nowhere
-from nearcast.papers.ranked.skyband.rows import Rows
 from nearcast.ranked.kernels.layouts import WindowArrays
 
 _COLUMNS: dict[str, tuple[type[np.generic], int]] = {
@@ -25,7 +24,7 @@ class Calendar:
     """Lists by place of the window, linked by subscription number."""
 
     def __init__(self, given: Mapping[str, NDArray[Any]] | None = None) -> None:
-        self._rows = Rows(_COLUMNS, given)
+        self._rows = GrowingColumns(_COLUMNS, given)
         self._first = GrowingArray(np.int32, (given or {}).get("first"))
 
     def grow(self, n_subscribers: int, n_places: int) -> None:
@@ -51,7 +50,7 @@ class Calendar:
 
     @property
     def n_bytes(self) -> int:
-        return self._rows.n_bytes + self._first.room.nbytes
+        return self._rows.n_bytes + self._first.memory.nbytes
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         return {**self._rows.used(), "first": self._first.used}

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nearcast.columns.growing import GrowingColumns
 from nearcast.papers.ranked.skyband.kernels.list_snapshots import N_SAVED, JournalArrays
 from nearcast.papers.ranked.skyband.kernels.ticks import RunArrays
-from nearcast.papers.ranked.skyband.rows import Rows
 from nearcast.ranked.kernels.run_layout import N_HEAP, NEWEST, NO_MESSAGE
 from nearcast.ranked.rank_changes import RankChanges, net, room_for
 from nearcast.ranked.window import MessageWindow
@@ -28,7 +28,7 @@ class TickState:
         self.clock = np.array([-math.inf, span, -math.inf])
         self.heap = np.empty(0, np.int64)
         self.counters = np.zeros(2, np.int64)
-        self._rows = Rows(
+        self._rows = GrowingColumns(
             {
                 "candidate": (np.int32, 0),
                 "candidate_score": (np.float64, 0),
@@ -38,8 +38,8 @@ class TickState:
                 "is_cut": (np.uint8, 0),
             }
         )
-        self._journal_rows = Rows({"stamp": (np.int64, 0), "touched": (np.int32, 0)})
-        self._saved_from = Rows({"saved_from": (np.int64, 0)})
+        self._journal_rows = GrowingColumns({"stamp": (np.int64, 0), "touched": (np.int32, 0)})
+        self._saved_from = GrowingColumns({"saved_from": (np.int64, 0)})
         self._journal_head = np.array([1, 0, 0], np.int64)
         self._saved_score, self._saved_number = np.empty(_FIRST_ROOM), np.empty(_FIRST_ROOM, np.int64)
         self.changes = room_for(_FIRST_ROOM)

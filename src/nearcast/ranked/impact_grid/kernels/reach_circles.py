@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from nearcast.kernels.boxes import EARTH_RADIUS_M
 from nearcast.kernels.compile import inline_kernel, kernel
-from nearcast.kernels.distances import EARTH_RADIUS_M
 from nearcast.ranked.impact_grid.layout import FINEST
 
 NOWHERE, EVERYWHERE = -1.0, -2.0

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseBatch, ClauseStore
 from nearcast.columns.messages import MessageBatch
-from nearcast.kernels.chunks import NO_CHUNK, chunk_class, chunk_room
 from nearcast.kernels.layouts import MessageArrays
+from nearcast.kernels.pools import NO_CHUNK, chunk_capacity, size_class
 from nearcast.papers.boolean.adaptive_tree.index import AdaptiveTree
 from nearcast.papers.boolean.adaptive_tree.layout import (
     BLOCK_FIELDS,
@@ -110,15 +110,15 @@ def check_tree(tree: TreeArrays, filed: set[int]) -> None:
         elif node.kind == KEYWORD:
             cuts = tree.block[node.first + BLOCK_FIELDS + node.size : node.first + BLOCK_FIELDS + 2 * node.size]
             assert np.all(np.diff(cuts.astype(np.int64)) > 0)
-            blocks.append((node.first, chunk_room(BLOCK_FIELDS + 2 * node.size)))
+            blocks.append((node.first, chunk_capacity(BLOCK_FIELDS + 2 * node.size)))
         else:
             n_columns, n_rows = node.size // ROWS, node.size % ROWS
             at = int(tree.block[node.first + BOUNDS])
             assert np.all(np.diff(tree.bound[at + 1 : at + n_columns]) > 0)
             assert np.all(np.diff(tree.bound[at + n_columns : at + n_columns + n_rows - 1]) > 0)
-            blocks.append((node.first, chunk_room(BLOCK_FIELDS + n_columns * n_rows)))
-            bounds.append((at, chunk_room(n_columns + n_rows - 1)))
-    rooms = {int(chunk_class(chunk_room(size))): int(chunk_room(size)) for size in range(5000)}
+            blocks.append((node.first, chunk_capacity(BLOCK_FIELDS + n_columns * n_rows)))
+            bounds.append((at, chunk_capacity(n_columns + n_rows - 1)))
+    rooms = {int(size_class(chunk_capacity(size))): int(chunk_capacity(size)) for size in range(5000)}
     check_pool([*entries, *free_chunks(tree.free_entry, tree.clause, rooms)], int(tree.head[N_ENTRIES]))
     check_pool([*blocks, *free_chunks(tree.free_block, tree.block, rooms)], int(tree.head[N_BLOCK]))
     check_pool([*bounds, *free_chunks(tree.free_bound, tree.bound, rooms)], int(tree.head[N_BOUND]))

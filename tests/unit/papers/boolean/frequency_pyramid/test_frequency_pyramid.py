@@ -16,6 +16,7 @@ from nearcast.columns.clauses import ClauseBatch, ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.engine.registry import create
 from nearcast.errors import IndexParameterError
+from nearcast.kernels.hashing import FREE
 from nearcast.kernels.layouts import MessageArrays
 from nearcast.kernels.quadtree import column_of
 from nearcast.papers.boolean.frequency_pyramid import index as pyramid_index
@@ -28,7 +29,6 @@ from nearcast.papers.boolean.frequency_pyramid.kernels.shared_lists import join,
 from nearcast.papers.boolean.frequency_pyramid.layout import (
     BELOW,
     CLAUSE,
-    FREE,
     MASK,
     N_BUILT,
     N_ENTRIES,
@@ -94,7 +94,7 @@ def edges_of(index: FrequencyPyramid) -> dict[int, dict[int, int]]:
     edges: dict[int, dict[int, int]] = {}
     for key, value in index._pyramid.slot.reshape(-1, 2).tolist():
         if key != FREE:
-            edges.setdefault(key >> OWNER_SHIFT, {})[key & ((1 << OWNER_SHIFT) - 1)] = value
+            edges.setdefault((key - 1) >> OWNER_SHIFT, {})[(key - 1) & ((1 << OWNER_SHIFT) - 1)] = value
     return edges
 
 

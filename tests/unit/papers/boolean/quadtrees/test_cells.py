@@ -14,12 +14,13 @@ from nearcast.columns.clauses import ClauseBatch, ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.engine.registry import create
 from nearcast.errors import IndexParameterError
+from nearcast.kernels.hashing import FREE, find_value, home
 from nearcast.kernels.layouts import MessageArrays
 from nearcast.kernels.quadtree import cell_code, column_of, depth_of_code
 from nearcast.papers.boolean.quadtrees import cell_index
 from nearcast.papers.boolean.quadtrees.cell_index import CellIndex
-from nearcast.papers.boolean.quadtrees.kernels.cover import find_place, keyword_bit, list_key
-from nearcast.papers.boolean.quadtrees.layout import CODE_MASK, FREE, N_BUILT, N_FILED, N_LISTS, OWNER_SHIFT, ROOT_CODE
+from nearcast.papers.boolean.quadtrees.kernels.cover import keyword_bit, list_key
+from nearcast.papers.boolean.quadtrees.layout import CODE_MASK, N_BUILT, N_FILED, N_LISTS, NO_LIST, OWNER_SHIFT, ROOT_CODE
 
 INDEXES: list[tuple[str, dict[str, Any]]] = [
     ("space_first_quadtree", {}),
@@ -74,8 +75,8 @@ def assert_lists_hold(index: CellIndex, clauses: ClauseStore) -> None:
         if code == ROOT_CODE:
             assert lists.door[2 * owner] == number
         else:
-            place = find_place(lists.slot, list_key(owner, code))
-            assert lists.slot[place : place + 2].tolist() == [key, number]
+            assert list_key(owner, code) == key
+            assert find_value(lists.slot, key, home(key, len(lists.slot) // 2), NO_LIST) == number
             assert lists.door[2 * owner + 1] >> depth_of_code(code) & 1
         for entry in range(start, start + int(lists.pool.size[number])):
             clause = int(lists.pool.item[entry])

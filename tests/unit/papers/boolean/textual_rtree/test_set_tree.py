@@ -44,7 +44,7 @@ def check_sets(index: Any, store: ClauseStore) -> list[int]:
                 union |= below(child)
         kept = sets.item[sets.start[node] : sets.start[node] + sets.size[node]].tolist()
         assert kept == sorted(union)
-        assert sets.size[node] <= sets.room[node]
+        assert sets.size[node] <= sets.capacity[node]
         return union
 
     root = int(tree.head[ROOT])

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearcast.kernels.chunks import chunk_room, take_chunk
 from nearcast.kernels.compile import inline_kernel, kernel
+from nearcast.kernels.pools import chunk_capacity, take_chunk
 from nearcast.papers.boolean.adaptive_tree.kernels.by_keyword import (
     forget_line,
     lay_cuts,
@@ -115,9 +115,9 @@ def has_room(tree, work, n, fanout):
     head, wanted = tree.head, work.wanted
     n_children = 2 * fanout + 2
     wanted[WANTED_NODES] = head[N_NODES] + n_children
-    wanted[WANTED_BLOCK] = head[N_BLOCK] + chunk_room(BLOCK_FIELDS + 2 * n_children)
-    wanted[WANTED_BOUND] = head[N_BOUND] + chunk_room(fanout + 2)
-    wanted[WANTED_ENTRIES] = head[N_ENTRIES] + chunk_room(n + n // 4)
+    wanted[WANTED_BLOCK] = head[N_BLOCK] + chunk_capacity(BLOCK_FIELDS + 2 * n_children)
+    wanted[WANTED_BOUND] = head[N_BOUND] + chunk_capacity(fanout + 2)
+    wanted[WANTED_ENTRIES] = head[N_ENTRIES] + chunk_capacity(n + n // 4)
     return (
         wanted[WANTED_NODES] <= tree.n_below.size
         and wanted[WANTED_BLOCK] <= tree.block.size
@@ -174,7 +174,7 @@ def divide_by_keyword(tree, likelihood, work, last, n_cuts, n_keys, is_refining)
     n_front = tree.head[N_FRONT]
     left = count[: count.size // 2]
     n_slots = lay_cuts(work, n_cuts, n_front, left)
-    first = start_block(tree, chunk_room(BLOCK_FIELDS + 2 * n_slots), stop - start)
+    first = start_block(tree, chunk_capacity(BLOCK_FIELDS + 2 * n_slots), stop - start)
     cuts = first + BLOCK_FIELDS + n_slots
     for slot in range(n_slots):
         block[cuts + slot] = left[slot]
@@ -213,8 +213,8 @@ def divide_by_space(tree, density, work, last, n_columns, n_rows):
         return False
     sort_into_cells(work, start, stop, region_at, n_columns, n_rows, count)
     n_cells = n_columns * n_rows
-    first = start_block(tree, chunk_room(BLOCK_FIELDS + n_cells), stop - start)
-    bounds = take_chunk(tree.free_bound, bound, tree.head, N_BOUND, chunk_room(n_columns + n_rows - 1))
+    first = start_block(tree, chunk_capacity(BLOCK_FIELDS + n_cells), stop - start)
+    bounds = take_chunk(tree.free_bound, bound, tree.head, N_BOUND, chunk_capacity(n_columns + n_rows - 1))
     block[first + BOUNDS] = bounds
     ratio = n_copies / (stop - start)
     bound[bounds] = ratio

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearcast.kernels.chunks import chunk_room, give_back, take_chunk
 from nearcast.kernels.compile import borrow, kernel
+from nearcast.kernels.pools import chunk_capacity, give_back, take_chunk
 from nearcast.papers.boolean.adaptive_tree.kernels.divide import divide_items
 from nearcast.papers.boolean.adaptive_tree.kernels.nodes import unproven_bits
 from nearcast.papers.boolean.adaptive_tree.kernels.path import visit_nodes
@@ -74,8 +74,8 @@ def has_entry_room(tree, work, n_visits, leaf_size):
 def wider_room(size, leaf_size):
     """The room of a full leaf that takes one more: up to the size at which it is divided, then a quarter more each time."""
     if size < leaf_size:
-        return chunk_room(min(size + 1 + size // 4, leaf_size))
-    return chunk_room(size + 1 + size // 4)
+        return chunk_capacity(min(size + 1 + size // 4, leaf_size))
+    return chunk_capacity(size + 1 + size // 4)
 
 
 @kernel

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearcast.kernels.chunks import chunk_room, take_chunk
 from nearcast.kernels.compile import inline_kernel, kernel
+from nearcast.kernels.pools import chunk_capacity, take_chunk
 from nearcast.papers.boolean.adaptive_tree.layout import (
     ALLOWED,
     BOUNDS,
@@ -46,7 +46,7 @@ def make_leaf(tree, work, last, leaf_size):
     start, stop, proven = item[at + START], item[at + STOP], item[at + PROVEN]
     n = stop - start
     # A leaf that could not be divided is not tried again at each insertion.
-    room = chunk_room(n + n // 4 if n >= leaf_size else n)
+    room = chunk_capacity(n + n // 4 if n >= leaf_size else n)
     first = take_chunk(tree.free_entry, clause, tree.head, N_ENTRIES, room)
     record = NODE_FIELDS * item[at + NODE]
     node[record + KIND], node[record + FIRST], node[record + SIZE], node[record + EXTRA] = LEAF, first, n, room

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearcast.kernels.chunks import chunk_room, give_back
 from nearcast.kernels.compile import borrow, inline_kernel, kernel
+from nearcast.kernels.pools import chunk_capacity, give_back
 from nearcast.kernels.sorting import sort_run
 from nearcast.papers.boolean.adaptive_tree.layout import (
     BLOCK_FIELDS,
@@ -105,10 +105,10 @@ def free_below(tree, number, pile):
         else:
             size = push_children(tree, record, pile, size)
             n_children = child_count(node, record)
-            room = chunk_room(BLOCK_FIELDS + (2 * n_children if kind == KEYWORD else n_children))
+            room = chunk_capacity(BLOCK_FIELDS + (2 * n_children if kind == KEYWORD else n_children))
             if kind != KEYWORD:
                 n_bounds = node[record + SIZE] // ROWS + node[record + SIZE] % ROWS - 1
-                give_back(tree.free_bound, tree.bound, block[first + BOUNDS], chunk_room(n_bounds))
+                give_back(tree.free_bound, tree.bound, block[first + BOUNDS], chunk_capacity(n_bounds))
             give_back(tree.free_block, block, first, room)
         node[record + KIND], node[record + FIRST], node[record + SIZE], node[record + EXTRA] = LEAF, 0, 0, 0
         if own != number:

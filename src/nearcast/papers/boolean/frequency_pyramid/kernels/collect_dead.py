@@ -6,8 +6,9 @@ UNSWEPT counts the slots until the round is complete since the last clause died:
 from __future__ import annotations
 
 from nearcast.kernels.compile import borrow, kernel
+from nearcast.kernels.hashing import FREE
 from nearcast.papers.boolean.frequency_pyramid.kernels.lists import drop_dead
-from nearcast.papers.boolean.frequency_pyramid.layout import BELOW, FREE, NODE_FIELDS, NOTHING, SWEPT, UNSWEPT
+from nearcast.papers.boolean.frequency_pyramid.layout import BELOW, NODE_FIELDS, NOTHING, SWEPT, UNSWEPT
 
 
 @kernel

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from nearcast.kernels.compile import borrow, inline_kernel, kernel
+from nearcast.kernels.hashing import find_value, home, insert
 from nearcast.papers.boolean.frequency_pyramid.layout import (
     BELOW,
-    FREE,
     MASK,
     N_EDGES,
     N_NODES,
@@ -15,19 +15,20 @@ from nearcast.papers.boolean.frequency_pyramid.layout import (
     NOTHING,
     OWNER_SHIFT,
 )
-from nearcast.papers.boolean.quadtrees.kernels.cover import find_place, keyword_bit
+from nearcast.papers.boolean.quadtrees.kernels.cover import keyword_bit
 
 
 @inline_kernel
 def edge_key(node, owner):
-    return (np.int64(node) << OWNER_SHIFT) | np.int64(owner)
+    """The key of an edge in the table; never 0."""
+    return ((np.int64(node) << OWNER_SHIFT) | np.int64(owner)) + 1
 
 
 @inline_kernel
 def find_edge(slot, node, owner):
     """Where the edge leads: a list, ~node, or NOTHING."""
-    place = find_place(slot, edge_key(node, owner))
-    return slot[place + 1] if slot[place] != FREE else np.int64(NOTHING)
+    key = edge_key(node, owner)
+    return find_value(slot, key, home(key, slot.size // 2), NOTHING)
 
 
 @kernel
@@ -36,12 +37,11 @@ def set_edge(pyramid, node, owner, value):
     pyramid = borrow(pyramid)
     slot = pyramid.slot
     key = edge_key(node, owner)
-    place = find_place(slot, key)
-    if slot[place] == FREE:
-        slot[place] = key
+    at, is_new = insert(slot, key, home(key, slot.size // 2))
+    if is_new:
         pyramid.head[N_EDGES] += 1
         pyramid.node[NODE_FIELDS * node + MASK] |= keyword_bit(owner)
-    slot[place + 1] = value
+    slot[2 * at + 1] = value
 
 
 @kernel

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearcast.kernels.chunks import chunk_room, give_back, take_chunk
 from nearcast.kernels.compile import borrow, inline_kernel, kernel
+from nearcast.kernels.pools import chunk_capacity, give_back, take_chunk
 from nearcast.papers.boolean.frequency_pyramid.layout import (
     CLAUSE,
     ENTRY_WORDS,
@@ -72,7 +72,7 @@ def wider_room(size):
 
 @inline_kernel
 def words_of(room):
-    return chunk_room(1 + (1 + ENTRY_WORDS) * room)
+    return chunk_capacity(1 + (1 + ENTRY_WORDS) * room)
 
 
 @inline_kernel

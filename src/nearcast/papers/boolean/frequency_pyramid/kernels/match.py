@@ -11,9 +11,9 @@ import numpy as np
 
 from nearcast.kernels.boxes import meets
 from nearcast.kernels.compile import borrow, inline_kernel, kernel
+from nearcast.kernels.hashing import find_value, home
 from nearcast.kernels.keyword_sets import has_all, mark_keywords
 from nearcast.kernels.layouts import CANDIDATES, NODES
-from nearcast.kernels.number_table import home_slot
 from nearcast.kernels.quadtree import column_of
 from nearcast.kernels.simd import prefetch
 from nearcast.papers.boolean.frequency_pyramid.kernels.edges import edge_key
@@ -29,7 +29,7 @@ from nearcast.papers.boolean.frequency_pyramid.layout import (
     ROOT,
     UNSWEPT,
 )
-from nearcast.papers.boolean.quadtrees.kernels.cover import find_from, keyword_bit
+from nearcast.papers.boolean.quadtrees.kernels.cover import keyword_bit
 from nearcast.papers.boolean.quadtrees.kernels.scan import OUTPUT_FULL, lacking_bits
 
 LINE_WORDS = 8  # words of a cache line
@@ -59,7 +59,7 @@ def search(slot, node, word, cell, keys, first, n_keys, target, room, found, n_f
     each; a round asks for the slots of many edges before it looks at the first. Returns lists, frequent keys, nodes passed.
     """
     key, bit = keys
-    edge, home, place = room
+    edge, first_slot, place = room
     n_slots = slot.size // 2
     line[0], line[1] = cell, first
     n_served, n_line, last, n_frequent = 0, 1, first + n_keys, 0
@@ -77,12 +77,12 @@ def search(slot, node, word, cell, keys, first, n_keys, target, room, found, n_f
             for i in range(at, last):
                 if mask & bit[i] != 0:
                     edge[n_edges] = edge_key(number, key[i])
-                    home[n_edges] = home_slot(edge[n_edges], n_slots)
+                    first_slot[n_edges] = home(edge[n_edges], n_slots)
                     place[n_edges] = i
-                    prefetch(slot, 2 * home[n_edges])
+                    prefetch(slot, 2 * first_slot[n_edges])
                     n_edges += 1
         for i in range(n_edges):
-            value = find_from(slot, edge[i], home[i])
+            value = find_value(slot, edge[i], first_slot[i], NOTHING)
             if value >= 0:
                 found[n_found] = value
                 n_found += 1
@@ -182,8 +182,8 @@ def match_messages(pyramid, max_depth, clauses, messages, scratch, mark, first, 
     node, slot, word, frequency, frame = pyramid.node, pyramid.slot, pyramid.word, pyramid.frequency, pyramid.frame
     lists = (word, pyramid.number)
     words = (clauses.keyword_start, clauses.keyword, clauses.is_alive, pyramid.head[UNSWEPT] > 0)
-    stamp, key, bit, edge, home, place, found, line, cells = scratch
-    keys, room = (key, bit), (edge, home, place)
+    stamp, key, bit, edge, first_slot, place, found, line, cells = scratch
+    keys, room = (key, bit), (edge, first_slot, place)
     mx0, my0, mx1, my1 = messages.x0, messages.y0, messages.x1, messages.y1
     message_start, keyword = messages.keyword_start, messages.keyword
     out_message, out_clause, counters = output.message, output.clause, output.counters

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from nearcast.kernels.compile import inline_kernel, kernel
-from nearcast.kernels.number_table import home_slot
 from nearcast.kernels.quadtree import cell_code, column_of, cover_box
-from nearcast.papers.boolean.quadtrees.layout import FREE, MAX_DEPTH, NO_LIST, OWNER_SHIFT
+from nearcast.papers.boolean.quadtrees.layout import MAX_DEPTH, OWNER_SHIFT
 
 _SIGNATURE_BITS = 62
 
@@ -42,27 +41,6 @@ def cell_key(code):
 @inline_kernel
 def code_of_cell_key(key):
     return np.int64(-2) - key
-
-
-@inline_kernel
-def find_place(slot, key):
-    """The position of the key in the table, or of the free slot where it belongs."""
-    n_slots = slot.size // 2
-    place = home_slot(key, n_slots)
-    while slot[2 * place] != key and slot[2 * place] != FREE:
-        place = (place + 1) & (n_slots - 1)
-    return 2 * place
-
-
-@inline_kernel
-def find_from(slot, key, home):
-    """The value of the key whose home slot is known, or NO_LIST."""
-    last = slot.size // 2 - 1
-    while slot[2 * home] != key:
-        if slot[2 * home] == FREE:
-            return NO_LIST
-        home = (home + 1) & last
-    return slot[2 * home + 1]
 
 
 @kernel

@@ -7,12 +7,12 @@ the table, lists, entries. Reaching a list costs more than scanning it.
 from __future__ import annotations
 
 from nearcast.kernels.compile import inline_kernel, kernel
+from nearcast.kernels.hashing import find_value, home
 from nearcast.kernels.keyword_sets import mark_keywords
 from nearcast.kernels.layouts import CANDIDATES, NODES
-from nearcast.kernels.number_table import home_slot
 from nearcast.kernels.quadtree import cell_code, column_of
 from nearcast.kernels.simd import prefetch
-from nearcast.papers.boolean.quadtrees.kernels.cover import find_from, list_key
+from nearcast.papers.boolean.quadtrees.kernels.cover import list_key
 from nearcast.papers.boolean.quadtrees.kernels.scan import (
     OUTPUT_FULL,
     lacking_bits,
@@ -46,11 +46,11 @@ def reach_with_point(slot, door, start, size, keyword, begin, end, code, max_dep
         for depth in range(1, max_depth + 1):
             if (depths >> depth) & 1:
                 key[n_keys] = list_key(owner, code >> (2 * (max_depth - depth)))
-                place[n_keys] = home_slot(key[n_keys], n_slots)
+                place[n_keys] = home(key[n_keys], n_slots)
                 prefetch(slot, 2 * place[n_keys])
                 n_keys += 1
     for i in range(n_keys):
-        number = find_from(slot, key[i], place[i])
+        number = find_value(slot, key[i], place[i], NO_LIST)
         if number != NO_LIST:
             found[n_found] = number
             prefetch(start, number)

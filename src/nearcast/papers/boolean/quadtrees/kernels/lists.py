@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from nearcast.kernels.compile import inline_kernel, kernel
-from nearcast.kernels.pools import FIRST_ROOM, append_item, remove_item
+from nearcast.kernels.hashing import find_value, home, insert
+from nearcast.kernels.pools import FIRST_CAPACITY, append_item, remove_item
 from nearcast.kernels.quadtree import depth_of_code
 from nearcast.papers.boolean.keyword_first.kernels.build import rarest_list
-from nearcast.papers.boolean.quadtrees.kernels.cover import cell_key, cover_clause, find_place, list_key, signature_of
+from nearcast.papers.boolean.quadtrees.kernels.cover import cell_key, cover_clause, list_key, signature_of
 from nearcast.papers.boolean.quadtrees.layout import (
     CODE_MASK,
     DEPTHS,
     DEPTHS_OF_ALL,
     FIRST_LIST,
-    FREE,
     MAX_DEPTH,
     N_BOUND,
     N_FILED,
@@ -57,14 +57,12 @@ def enter_list(lists, number):
     depth = depth_of_code(code)
     door[2 * owner + DEPTHS] |= 1 << depth
     head[DEPTHS_OF_ALL] |= 1 << depth
-    place = find_place(slot, key)
-    slot[place], slot[place + 1] = key, number
-    head[N_SLOTS_USED] += 1
-    place = find_place(slot, cell_key(code))
-    if slot[place] == FREE:
-        slot[place], slot[place + 1] = cell_key(code), 0
-        head[N_SLOTS_USED] += 1
-    slot[place + 1] += 1
+    n_slots = slot.size // 2
+    at, _ = insert(slot, key, home(key, n_slots))
+    slot[2 * at + 1] = number
+    at, is_new = insert(slot, cell_key(code), home(cell_key(code), n_slots))
+    slot[2 * at + 1] += 1
+    head[N_SLOTS_USED] += 1 + is_new
 
 
 @kernel
@@ -74,21 +72,12 @@ def enter_lists(lists, n_lists):
         enter_list(lists, number)
 
 
-@kernel
-def move_slots(old, new):
-    """Enter what an old table holds into an empty larger one."""
-    for at in range(0, old.size, 2):
-        if old[at] != FREE:
-            place = find_place(new, old[at])
-            new[place], new[place + 1] = old[at], old[at + 1]
-
-
 @inline_kernel
 def find_list(slot, door, owner, code):
     if code == ROOT_CODE:
         return np.int64(door[2 * owner + ROOT_LIST])
-    place = find_place(slot, list_key(owner, code))
-    return slot[place + 1] if slot[place] != FREE else np.int64(NO_LIST)
+    key = list_key(owner, code)
+    return find_value(slot, key, home(key, slot.size // 2), NO_LIST)
 
 
 @kernel
@@ -100,9 +89,9 @@ def wanted_room(lists, owner, cells, n_cells, wanted):
         number = find_list(lists.slot, lists.door, owner, cells[at])
         if number == NO_LIST:
             n_new += 1
-            n_entries += FIRST_ROOM
-        elif pool.size[number] == pool.room[number]:
-            n_entries += max(FIRST_ROOM, 2 * pool.size[number])
+            n_entries += FIRST_CAPACITY
+        elif pool.size[number] == pool.capacity[number]:
+            n_entries += max(FIRST_CAPACITY, 2 * pool.size[number])
     wanted[WANTED_LISTS] = head[N_LISTS] + n_new
     wanted[WANTED_SLOTS] = 3 * (head[N_SLOTS_USED] + 2 * n_new) // 2 + 1
     wanted[WANTED_ENTRIES] = n_entries
@@ -162,7 +151,7 @@ def post_clauses(lists, clauses, places, update_cost, slots, first, room, wanted
                 number = head[N_LISTS]
                 head[N_LISTS] += 1
                 lists.list_key[number] = list_key(owner, cells[at])
-                pool.start[number], pool.size[number], pool.room[number] = 0, 0, 0
+                pool.start[number], pool.size[number], pool.capacity[number] = 0, 0, 0
                 enter_list(lists, number)
             append_entry(lists, clauses, number, clause, signature)
             lists.bound[head[N_BOUND]] = number

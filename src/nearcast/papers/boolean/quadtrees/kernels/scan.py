@@ -11,12 +11,13 @@ import numpy as np
 
 from nearcast.kernels.boxes import meets
 from nearcast.kernels.compile import inline_kernel
+from nearcast.kernels.hashing import find_value, home
 from nearcast.kernels.keyword_sets import has_all
 from nearcast.kernels.quadtree import cell_code, column_of, column_of_code, depth_of_code, row_of_code
 from nearcast.kernels.simd import prefetch
-from nearcast.papers.boolean.quadtrees.kernels.cover import find_place, keyword_bit, list_key
+from nearcast.papers.boolean.quadtrees.kernels.cover import keyword_bit, list_key
 from nearcast.papers.boolean.quadtrees.kernels.lists import code_of_key
-from nearcast.papers.boolean.quadtrees.layout import CATCH_ALL, DEPTHS, FIRST_LIST, FREE, N_LISTS_OF, NO_LIST, ROOT_LIST
+from nearcast.papers.boolean.quadtrees.layout import CATCH_ALL, DEPTHS, FIRST_LIST, N_LISTS_OF, NO_LIST, ROOT_LIST
 
 OUTPUT_FULL = -1
 N_AHEAD = 16  # boxes of a list asked for ahead of the scan, two to a cache line; what follows the processor foresees
@@ -141,8 +142,9 @@ def reach_with_box(directory, keyword, begin, end, max_depth, cells, found):
             shift = max_depth - depth
             for column in range(column0 >> shift, (column1 >> shift) + 1):
                 for row in range(row0 >> shift, (row1 >> shift) + 1):
-                    place = find_place(slot, list_key(owner, cell_code(depth, column, row)))
-                    if slot[place] != FREE:
-                        found[n_found] = slot[place + 1]
+                    key = list_key(owner, cell_code(depth, column, row))
+                    number = find_value(slot, key, home(key, slot.size // 2), NO_LIST)
+                    if number != NO_LIST:
+                        found[n_found] = number
                         n_found += 1
     return n_found

@@ -7,12 +7,12 @@ the table, lists, entries. Reaching a list costs more than scanning it.
 from __future__ import annotations
 
 from nearcast.kernels.compile import inline_kernel, kernel
+from nearcast.kernels.hashing import find_value, home
 from nearcast.kernels.keyword_sets import mark_keywords
 from nearcast.kernels.layouts import CANDIDATES, NODES
-from nearcast.kernels.number_table import home_slot
 from nearcast.kernels.quadtree import cell_code, column_of, depth_of_code
 from nearcast.kernels.simd import prefetch
-from nearcast.papers.boolean.quadtrees.kernels.cover import cell_key, code_of_cell_key, find_from, list_key
+from nearcast.papers.boolean.quadtrees.kernels.cover import cell_key, code_of_cell_key, list_key
 from nearcast.papers.boolean.quadtrees.kernels.scan import (
     OUTPUT_FULL,
     lacking_bits,
@@ -37,13 +37,13 @@ def reach_with_point(slot, door, start, size, keyword, begin, end, code, depths,
     for depth in range(1, max_depth + 1):
         if (depths >> depth) & 1:
             key[n_cells] = cell_key(code >> (2 * (max_depth - depth)))
-            place[n_cells] = home_slot(key[n_cells], n_slots)
+            place[n_cells] = home(key[n_cells], n_slots)
             prefetch(slot, 2 * place[n_cells])
             n_cells += 1
     # From here on only the depths at which a cell of the message has lists.
     depths = 0
     for i in range(n_cells):
-        if find_from(slot, key[i], place[i]) != NO_LIST:
+        if find_value(slot, key[i], place[i], NO_LIST) != NO_LIST:
             depths |= 1 << depth_of_code(code_of_cell_key(key[i]))
     n_found, n_keys, n_cells = 0, 0, 1
     for at in range(begin - 1, end):
@@ -61,11 +61,11 @@ def reach_with_point(slot, door, start, size, keyword, begin, end, code, depths,
             owner = CATCH_ALL if at < begin else 1 + keyword[at]
             if owner < n_owners and (door[2 * owner + DEPTHS] >> depth) & 1:
                 key[n_keys] = list_key(owner, code >> (2 * (max_depth - depth)))
-                place[n_keys] = home_slot(key[n_keys], n_slots)
+                place[n_keys] = home(key[n_keys], n_slots)
                 prefetch(slot, 2 * place[n_keys])
                 n_keys += 1
     for i in range(n_keys):
-        number = find_from(slot, key[i], place[i])
+        number = find_value(slot, key[i], place[i], NO_LIST)
         if number != NO_LIST:
             found[n_found] = number
             prefetch(start, number)

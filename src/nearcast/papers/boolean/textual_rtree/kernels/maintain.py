@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nearcast.kernels.compile import inline_kernel, kernel
-from nearcast.kernels.pools import FIRST_ROOM, append_item
+from nearcast.kernels.pools import FIRST_CAPACITY, append_item
 from nearcast.kernels.sorting import sort_many
 from nearcast.papers.boolean.kernels.keyword_lists import NO_KEYWORD, lower_bound
 from nearcast.papers.boolean.kernels.rtree import N_NODES, NO_NODE, PLACES, ROOT, find_leaf, is_full, put_in_leaf, split_full
@@ -68,9 +68,9 @@ def room_wanted(tree, sets, leaf, n_listed):
     node = np.int64(leaf)
     while node != NO_NODE:
         size = sets.size[node] + n_listed
-        if size > sets.room[node]:
+        if size > sets.capacity[node]:
             # A set that outgrows its room moves, perhaps several times, each time to twice the room.
-            wanted += 4 * (size + FIRST_ROOM)
+            wanted += 4 * (size + FIRST_CAPACITY)
         is_splitting = is_splitting and tree.n_entries[node] + 1 == tree.head[PLACES]
         if is_splitting:
             # For the sibling; for the new root as well, if this is the root.
@@ -120,9 +120,9 @@ def refill_set(index, clauses, node):
     for i in range(n):
         if i == 0 or gathered[i] != gathered[i - 1]:
             n_distinct += 1
-    if n_distinct > sets.room[node]:
+    if n_distinct > sets.capacity[node]:
         sets.start[node] = sets.n_items[0]
-        sets.room[node] = n_distinct
+        sets.capacity[node] = n_distinct
         sets.n_items[0] += n_distinct
     sets.size[node] = n_distinct
     at = sets.start[node]

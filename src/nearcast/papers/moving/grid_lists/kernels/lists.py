@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearcast.kernels.chunks import chunk_room, give_back, take_chunk
 from nearcast.kernels.compile import inline_kernel, kernel
-from nearcast.kernels.number_table import home_slot
+from nearcast.kernels.hashing import find_value, home, insert
+from nearcast.kernels.pools import chunk_capacity, give_back, take_chunk
 from nearcast.kernels.quadtree import column_of
 from nearcast.papers.moving.grid_lists.layout import (
-    FREE,
     IS_SPACE_FIRST,
     MOST_CELLS,
     N_ENTRIES,
@@ -29,27 +28,17 @@ _OWNER_BITS = 32
 
 @inline_kernel
 def list_key(shape, owner, cell):
-    """What a list is found by: the lists of a cell, or of a keyword, have neighbouring keys."""
+    """The key of a list, never 0: the lists of a cell, or of a keyword, have neighbouring keys."""
     if shape[IS_SPACE_FIRST]:
-        return (np.int64(cell) << np.int64(_OWNER_BITS)) | np.int64(owner)
-    return np.int64(owner) * (shape[SIDE] * shape[SIDE] + 1) + np.int64(cell)
-
-
-@inline_kernel
-def find_place(slot, key):
-    """The position of the key in the table, or of the free slot where it belongs."""
-    n_slots = slot.size // 2
-    place = home_slot(key, n_slots)
-    while slot[2 * place] != key and slot[2 * place] != FREE:
-        place = (place + 1) & (n_slots - 1)
-    return 2 * place
+        return ((np.int64(cell) << np.int64(_OWNER_BITS)) | np.int64(owner)) + 1
+    return np.int64(owner) * (shape[SIDE] * shape[SIDE] + 1) + np.int64(cell) + 1
 
 
 @inline_kernel
 def find_list(slot, shape, owner, cell):
     """The list of an owner and a cell, or NO_LIST."""
-    place = find_place(slot, list_key(shape, owner, cell))
-    return slot[place + 1] if slot[place] != FREE else np.int64(NO_LIST)
+    key = list_key(shape, owner, cell)
+    return find_value(slot, key, home(key, slot.size // 2), NO_LIST)
 
 
 @inline_kernel
@@ -71,7 +60,7 @@ def is_grid_owner(is_grid, owner):
 @inline_kernel
 def grown_room(size):
     """The room of a full list that takes one more."""
-    return chunk_room(size + 1 + size // 4)
+    return chunk_capacity(size + 1 + size // 4)
 
 
 @inline_kernel
@@ -87,14 +76,14 @@ def wanted_items(slot, size, room, shape, owner, cell):
 def append_to(slot, start, size, room, item, free, shape, head, owner, cell, value):
     """Append to a list, which is made if there is none; there is room."""
     key = list_key(shape, owner, cell)
-    place = find_place(slot, key)
-    if slot[place] == FREE:
+    at, is_new = insert(slot, key, home(key, slot.size // 2))
+    if is_new:
         number = head[N_LISTS]
         head[N_LISTS] += 1
         head[N_SLOTS_USED] += 1
-        slot[place], slot[place + 1] = key, number
+        slot[2 * at + 1] = number
         start[number], size[number], room[number] = 0, 0, 0
-    number = slot[place + 1]
+    number = slot[2 * at + 1]
     n = size[number]
     if n == room[number]:
         wider = grown_room(n)
@@ -163,12 +152,3 @@ def unfile_postings(grid, owner, value, x0, y0, x1, y1):
             cell = side * side if is_wide else (row0 + at // n_columns) * side + column0 + at % n_columns
             remove_from(slot, start, size, item, shape, head, owner[i], cell, value[i])
         head[N_FILED] -= 1
-
-
-@kernel
-def fill_slots(slot, old):
-    """Enter every list of an old table into a new one."""
-    for at in range(0, old.size, 2):
-        if old[at] != FREE:
-            place = find_place(slot, old[at])
-            slot[place], slot[place + 1] = old[at], old[at + 1]

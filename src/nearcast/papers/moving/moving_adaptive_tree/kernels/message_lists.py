@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearcast.kernels.chunks import NO_CHUNK, chunk_room, give_back, take_chunk
 from nearcast.kernels.compile import inline_kernel, kernel
+from nearcast.kernels.pools import NO_CHUNK, chunk_capacity, give_back, take_chunk
 from nearcast.papers.boolean.quadtrees.kernels.cover import keyword_bit
 from nearcast.papers.moving.moving_adaptive_tree.layout import BEGIN, COUNT, LIST_FIELDS, N_COPIES, N_USED, ROOM
 
@@ -30,7 +30,7 @@ def bits_of(rank, n_ranks):
 @inline_kernel
 def list_room(size):
     """The room of a full list that takes one more."""
-    return chunk_room(size + 1 + size // 4)
+    return chunk_capacity(size + 1 + size // 4)
 
 
 @inline_kernel

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from nearcast.kernels.compile import borrow, kernel
+from nearcast.kernels.hashing import EMPTY_SLOT, find_number, number_home
 from nearcast.kernels.layouts import CANDIDATES, NODES
-from nearcast.kernels.number_table import EMPTY_SLOT, find_slot, home_slot
 from nearcast.papers.ranked.covering_quadtree.kernels.cover import column_at, list_key
 from nearcast.papers.ranked.covering_quadtree.layout import QUARTERS
 from nearcast.papers.ranked.kernels.score_bounds import SLACK
@@ -99,7 +99,7 @@ def open_lists(lists, table, window, place, depth, column, row, merged, value):
     n = 0
     for at in range(window.keyword_start[place], window.keyword_start[place + 1]):
         key = list_key(depth, column, row, int(window.keyword[at]))
-        owner = slot[find_slot(slot, known, key, home_slot(key, slot.size))]
+        owner = slot[find_number(slot, known, key, number_home(key, slot.size))]
         if owner != EMPTY_SLOT and lists.size[owner] > 0:
             first = lists.first[owner]
             merged[STANDS, n], merged[ENDS, n] = first, first + lists.size[owner]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from nearcast.kernels.chunks import chunk_room, give_back, take_chunk
 from nearcast.kernels.compile import kernel
+from nearcast.kernels.pools import chunk_capacity, give_back, take_chunk
 from nearcast.papers.ranked.covering_quadtree.layout import FILED, POSTINGS
 from nearcast.papers.ranked.kernels.score_bounds import rounded_up
 
@@ -22,7 +22,7 @@ def post_many(lists, subscribers, numbers, per_word, owners, done):
         n_lists = per_word * subscribers.n_words[s]
         needed = 0
         for owner in owners[at : at + n_lists]:
-            needed += chunk_room(lists.size[owner] + 1)
+            needed += chunk_capacity(lists.size[owner] + 1)
         if lists.used[POSTINGS] + needed > lists.subscriber.size:
             return i
         share = rounded_up((1.0 - subscribers.spatial_weight[s]) / subscribers.length[s])
@@ -39,7 +39,7 @@ def post(lists, owner, s, share):
     size, room, first = lists.size[owner], lists.room[owner], lists.first[owner]
     subscriber, shares = lists.subscriber, lists.share
     if size == room:
-        grown = chunk_room(size + 1)
+        grown = chunk_capacity(size + 1)
         moved = take_chunk(lists.free, subscriber, lists.used, POSTINGS, grown)
         for i in range(size):
             subscriber[moved + i], shares[moved + i] = subscriber[first + i], shares[first + i]

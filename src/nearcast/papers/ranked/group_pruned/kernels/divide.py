@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from nearcast.kernels.chunks import chunk_room, give_back, take_chunk
 from nearcast.kernels.compile import inline_kernel, kernel
+from nearcast.kernels.pools import chunk_capacity, give_back, take_chunk
 from nearcast.papers.ranked.group_pruned.kernels.group import move_entry, sum_up
 from nearcast.papers.ranked.group_pruned.layout import (
     AFTER_SUM,
@@ -81,7 +81,7 @@ def open_group(lists, word, entry_room):
     """A new, empty group at the end of those of a keyword; returns it."""
     n, room = lists.n_groups[word], lists.group_room[word]
     if n == room:
-        grown = chunk_room(n + 1)
+        grown = chunk_capacity(n + 1)
         first = take_chunk(lists.free_groups, lists.first_entry, lists.used, GROUPS, grown)
         old = lists.first_group[word]
         for i in range(n):
@@ -111,7 +111,7 @@ def give_room(lists, group):
     n, room, old = lists.n_entries[group], lists.entry_room[group], lists.first_entry[group]
     if n < room:
         return
-    grown = chunk_room(n + 1)
+    grown = chunk_capacity(n + 1)
     first = take_chunk(lists.free_entries, lists.subscriber, lists.used, ENTRIES, grown)
     for i in range(n):
         move_entry(lists, old + i, first + i)
@@ -138,10 +138,10 @@ def halve(lists, word, group, subscribers, filing, value, order):
         # From here on: which half.
         value[order[i]] = 0.0 if i < half else 1.0
     position = group - lists.first_group[word]
-    upper = open_group(lists, word, chunk_room(n - half))
+    upper = open_group(lists, word, chunk_capacity(n - half))
     # The groups may have moved.
     group = lists.first_group[word] + position
-    first = take_chunk(lists.free_entries, lists.subscriber, lists.used, ENTRIES, chunk_room(half + 1))
+    first = take_chunk(lists.free_entries, lists.subscriber, lists.used, ENTRIES, chunk_capacity(half + 1))
     n_lower = n_upper = 0
     for i in range(n):
         if value[i] == 0.0:
@@ -151,7 +151,7 @@ def halve(lists, word, group, subscribers, filing, value, order):
             move_entry(lists, old + i, lists.first_entry[upper] + n_upper)
             n_upper += 1
     give_back(lists.free_entries, lists.subscriber, old, room)
-    lists.first_entry[group], lists.entry_room[group] = first, chunk_room(half + 1)
+    lists.first_entry[group], lists.entry_room[group] = first, chunk_capacity(half + 1)
     lists.n_entries[group], lists.n_entries[upper] = n_lower, n_upper
     measure(lists, group, subscribers, filing)
     measure(lists, upper, subscribers, filing)

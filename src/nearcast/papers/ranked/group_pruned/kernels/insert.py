@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from nearcast.kernels.chunks import chunk_room, give_back
 from nearcast.kernels.compile import inline_kernel, kernel
+from nearcast.kernels.pools import chunk_capacity, give_back
 from nearcast.papers.ranked.group_pruned.kernels.divide import (
     give_room,
     halve,
@@ -75,8 +75,8 @@ def has_room(lists, subscribers, s, group_size):
     keyword, first, n_words = subscribers.keyword, subscribers.first[s], subscribers.n_words[s]
     n_groups = 0
     for at in range(first, first + n_words):
-        n_groups += chunk_room(lists.n_groups[keyword[at]] + 1)
-    n_entries = n_words * 2 * chunk_room(group_size + 2)
+        n_groups += chunk_capacity(lists.n_groups[keyword[at]] + 1)
+    n_entries = n_words * 2 * chunk_capacity(group_size + 2)
     used = lists.used
     return used[GROUPS] + n_groups <= lists.n_entries.size and used[ENTRIES] + n_entries <= lists.subscriber.size
 
