@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nearcast.boolean.deliveries import deliver_runs
+from nearcast.boolean.deliveries import deliver_groups
 from nearcast.boolean.index import IndexCells
 from nearcast.boolean.indexes import BOOLEAN_INDEXES
 from nearcast.columns.arrow import number_column
@@ -224,17 +224,17 @@ class Matcher:
         if self._clauses.has_checks:
             row, number, report = self._match(batch, messages.rejected)
             return delivery_table(messages.ids.take(number_column(row)), self._ids.take(number)), report
-        runs = self._index.match_runs(self._clauses, batch)
-        found = deliver_runs(runs, batch.row, messages.ids, self._clauses, self._ids)
-        return found, MatchReport(len(batch), found.num_rows, runs.candidates, runs.nodes_visited, messages.rejected)
+        groups, work = self._index.match(self._clauses, batch)
+        deliveries = deliver_groups(groups, batch.row, messages.ids, self._clauses, self._ids)
+        return deliveries, MatchReport(len(batch), deliveries.num_rows, work.candidates, work.nodes, messages.rejected)
 
     def _match(
         self, batch: MessageBatch, rejected: list[tuple[int, str]]
     ) -> tuple[NDArray[np.int64], NDArray[np.int32], MatchReport]:
         """The input row and the subscription number of each delivery."""
-        matches = self._index.match(self._clauses, batch)
-        message, number = self._verifier.deliveries(matches, self._clauses, self._shapes, batch)
-        report = MatchReport(len(batch), len(number), matches.candidates, matches.nodes_visited, rejected)
+        groups, work = self._index.match(self._clauses, batch)
+        message, number = self._verifier.deliveries(groups, self._clauses, self._shapes, batch)
+        report = MatchReport(len(batch), len(number), work.candidates, work.nodes, rejected)
         return batch.row[message], number, report
 
     # --- insight -----------------------------------------------------------------------------------------------------

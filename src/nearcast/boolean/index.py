@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
-from nearcast.engine.groups import Matches, Runs
+from nearcast.engine.groups import Groups, Work
 from nearcast.engine.registry import Parameters
 from nearcast.model.regions import Box
 
@@ -63,14 +63,8 @@ class BooleanIndex(ABC):
         """Unfile the clauses at these slots."""
 
     @abstractmethod
-    def match(self, clauses: ClauseStore, messages: MessageBatch) -> Matches:
-        """Every matching pair, each once."""
-
-    def match_runs(self, clauses: ClauseStore, messages: MessageBatch) -> Runs:
-        """As `match`, without naming the message of each pair."""
-        matches = self.match(clauses, messages)
-        place = np.searchsorted(matches.message, np.arange(len(messages) + 1, dtype=np.int32))
-        return Runs(matches.clause, place[:-1], place[1:], matches.nodes_visited, matches.candidates)
+    def match(self, clauses: ClauseStore, messages: MessageBatch) -> tuple[Groups, Work]:
+        """Every matching pair, each once: the clauses of each message of the batch."""
 
     @property
     def wants_merge(self) -> bool:

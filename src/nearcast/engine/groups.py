@@ -1,58 +1,24 @@
-"""What an index finds: pairs of a clause and a message, as they are or kept in groups, and the work it took."""
+"""What an index returns: pairs of a message and a clause in groups, and the work it took to find them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-
-class Matches(NamedTuple):
-    """Matching (message, clause) pairs grouped by message in order, and the work it took."""
-
-    message: NDArray[np.int32]
-    clause: NDArray[np.int32]
-    nodes_visited: int
-    candidates: int
-
-
-class Runs(NamedTuple):
-    """The same, kept message by message: the clauses of message m are `clause[begin[m]:end[m]]`.
-
-    `clause` may be memory that the next match in the same thread writes to again.
-    """
-
-    clause: NDArray[np.int32]
-    begin: NDArray[np.int64]
-    end: NDArray[np.int64]
-    nodes_visited: int
-    candidates: int
-
-
-class Found(NamedTuple):
-    """Pairs of a clause and the slot of a living message, and the work it took."""
-
-    clause: NDArray[np.int32]
-    message: NDArray[np.int32]
-    nodes_visited: int
-    candidates: int
-
-
-class Differences(NamedTuple):
-    """What a move of clauses changes: pairs that were and are not (left), pairs that were not and are (entered)."""
-
-    left: Found
-    entered: Found
+from nearcast.kernels.deliveries import flatten_groups
 
 
 class Groups(NamedTuple):
-    """Pairs kept group by group: `of[i]` with each of `member[begin[i]:end[i]]`.
+    """Pairs grouped by their key: `key[i]` with each of `member[begin[i]:end[i]]`.
 
-    `member` may be memory that the next call in the same thread writes to again.
+    A match has a message of the batch as key and clauses as members; a move has a clause as key and messages as members.
+    `member` may be memory that the next call of the index in the same thread writes to again: `copied` keeps it.
     """
 
-    of: NDArray[np.int32]
+    key: NDArray[np.int32]
     member: NDArray[np.int32]
     begin: NDArray[np.int64]
     end: NDArray[np.int64]
@@ -61,19 +27,50 @@ class Groups(NamedTuple):
     def n_pairs(self) -> int:
         return int((self.end - self.begin).sum())
 
+    def pairs(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The key and the member of each pair."""
+        n = self.n_pairs
+        key, member = np.empty(n, np.int32), np.empty(n, np.int32)
+        flatten_groups(*self, key, member)
+        return key, member
 
-class MessageGroups(NamedTuple):
-    """The clauses of each message, by its slot, and the work it took."""
+    def copied(self) -> Groups:
+        """The same in memory of its own."""
+        return self._replace(member=self.member[: int(self.end.max(initial=0))].copy())
 
-    groups: Groups
-    nodes_visited: int
+
+class Work(NamedTuple):
+    """What a search cost: nodes or lists visited, living clauses or messages tested."""
+
+    nodes: int
     candidates: int
 
 
-class MoveGroups(NamedTuple):
-    """The messages that leave and that enter each clause, and the work it took."""
+def total(parts: Iterable[Work]) -> Work:
+    """The sum of several searches."""
+    nodes, candidates = np.array(list(parts), np.int64).sum(axis=0).tolist()
+    return Work(nodes, candidates)
 
-    left: Groups
-    entered: Groups
-    nodes_visited: int
-    candidates: int
+
+def grouped(key: NDArray[np.int32], member: NDArray[np.int32], n_keys: int) -> Groups:
+    """Pairs, in the order of their keys, as groups of the keys 0 … `n_keys - 1`."""
+    keys = np.arange(n_keys, dtype=np.int32)
+    bounds = np.searchsorted(key, np.arange(n_keys + 1, dtype=np.int32))
+    return Groups(keys, member, bounds[:-1], bounds[1:])
+
+
+def joined(parts: Sequence[Groups], n_keys: int) -> Groups:
+    """The pairs of several groups by the keys 0 … `n_keys - 1`, together."""
+    pairs = [part.pairs() for part in parts]
+    key, member = (np.concatenate(columns) for columns in zip(*pairs, strict=True))
+    order = np.argsort(key, kind="stable")
+    return grouped(key[order], member[order], n_keys)
+
+
+def single_pairs(key: NDArray[np.int32], member: NDArray[np.int32]) -> Groups:
+    """Pairs in any order, each a group by itself."""
+    bounds = np.arange(len(key) + 1)
+    return Groups(key, member, bounds[:-1], bounds[1:])
+
+
+NO_PAIRS = single_pairs(np.empty(0, np.int32), np.empty(0, np.int32))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.columns.growing import doubled
-from nearcast.engine.groups import Matches
+from nearcast.engine.groups import Groups, Work, grouped, single_pairs
 from nearcast.kernels.layouts import CANDIDATES, NODES, Output
 
 FIRST_ROOM = 4096
@@ -32,18 +32,21 @@ class Stamps(threading.local):
         return self._stamp, mark
 
 
-def collect(n_messages: int, match_from: Callable[[int, int, Output], tuple[int, int]]) -> Matches:
-    """Run a match kernel over a batch, giving it more room whenever it stops for lack of it.
+def run_until_it_fits(
+    n_keys: int, run_from: Callable[[int, int, Output], tuple[int, int]], is_by_clause: bool = False
+) -> tuple[Groups, Work]:
+    """Run a kernel over the messages of a batch, or over clauses, with twice the output memory whenever the pairs do not fit.
 
-    `match_from(first, n_out, output)` matches messages from `first` on, writes pairs from `n_out` on, and returns the
-    message it stopped before and the number of pairs then; it stops early only where a message's pairs did not fit.
+    `run_from(first, n_out, output)` begins at message (or clause) `first`, writes pairs from `n_out` on, and returns where it
+    stopped and the number of pairs written. It stops early only where the pairs of one message (or clause) do not fit.
     """
     output = Output(np.empty(FIRST_ROOM, np.int32), np.empty(FIRST_ROOM, np.int32), np.zeros(2, np.int64))
     first, n_out = 0, 0
     while True:
-        first, n_out = match_from(first, n_out, output)
-        if first >= n_messages:
+        first, n_out = run_from(first, n_out, output)
+        if first >= n_keys:
             break
         output = Output(doubled(output.message, n_out), doubled(output.clause, n_out), output.counters)
-    counters = output.counters
-    return Matches(output.message[:n_out], output.clause[:n_out], int(counters[NODES]), int(counters[CANDIDATES]))
+    message, clause = output.message[:n_out], output.clause[:n_out]
+    groups = single_pairs(clause, message) if is_by_clause else grouped(message, clause, n_keys)
+    return groups, Work(int(output.counters[NODES]), int(output.counters[CANDIDATES]))

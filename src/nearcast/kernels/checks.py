@@ -24,43 +24,48 @@ class CheckArrays(NamedTuple):
 
 
 @kernel
-def judge_pairs(pair_message, pair_clause, checks, shapes, is_lonlat, messages, stamp, mark, verdict):
-    """Fill `verdict` with YES, NO or UNSURE for each (message, clause) pair; pairs are grouped by message."""
+def verify_groups(key, member, begin, end, checks, shapes, is_lonlat, messages, stamp, mark, verdict):
+    """Fill `verdict` with YES, NO or UNSURE for each pair of a message `key[i]` and a clause `member[begin[i]:end[i]]`."""
     check, shape = checks.check, checks.shape
     forbidden_start, forbidden = checks.forbidden_start, checks.forbidden
     start, keyword = messages.keyword_start, messages.keyword
-    marked = -1
-    for i in range(pair_message.size):
-        wanted = check[pair_clause[i]]
-        verdict[i] = YES
-        if wanted == PLAIN:
-            continue
-        message = pair_message[i]
-        if message != marked:
-            mark_keywords(stamp, mark + 1 + message, keyword, start[message], start[message + 1])
-            marked = message
-        if has_any(stamp, mark + 1 + message, forbidden, forbidden_start[wanted], forbidden_start[wanted + 1]):
-            verdict[i] = NO
-        elif shape[wanted] != NO_SHAPE:
-            x0, y0, x1, y1 = messages.x0[message], messages.y0[message], messages.x1[message], messages.y1[message]
-            verdict[i] = shape_meets(shapes, shape[wanted], is_lonlat, x0, y0, x1, y1)
+    pair = 0
+    for i in range(key.size):
+        message, is_marked = key[i], False
+        for at in range(begin[i], end[i]):
+            number = check[member[at]]
+            verdict[pair] = YES
+            pair += 1
+            if number == PLAIN:
+                continue
+            if not is_marked:
+                mark_keywords(stamp, mark + 1 + message, keyword, start[message], start[message + 1])
+                is_marked = True
+            if has_any(stamp, mark + 1 + message, forbidden, forbidden_start[number], forbidden_start[number + 1]):
+                verdict[pair - 1] = NO
+            elif shape[number] != NO_SHAPE:
+                x0, y0, x1, y1 = messages.x0[message], messages.y0[message], messages.x1[message], messages.y1[message]
+                verdict[pair - 1] = shape_meets(shapes, shape[number], is_lonlat, x0, y0, x1, y1)
 
 
 @kernel
-def keep_deliveries(pair_message, pair_clause, verdict, checks, delivered, mark, out_message, out_owner):
-    """Write the pairs judged YES, each subscription once per message; returns how many."""
+def take_verified(key, member, begin, end, verdict, checks, delivered, mark, out_message, out_subscription):
+    """Write the pairs with verdict YES, each subscription once per message; returns how many."""
     check, owner = checks.check, checks.owner
-    n_out = 0
-    for i in range(pair_message.size):
-        if verdict[i] != YES:
-            continue
-        subscription = owner[pair_clause[i]]
-        if check[pair_clause[i]] != PLAIN:
-            current = mark + 1 + pair_message[i]
-            if delivered[subscription] == current:
+    n_out, pair = 0, 0
+    for i in range(key.size):
+        current = mark + 1 + key[i]
+        for at in range(begin[i], end[i]):
+            is_match = verdict[pair] == YES
+            pair += 1
+            if not is_match:
                 continue
-            delivered[subscription] = current
-        out_message[n_out] = pair_message[i]
-        out_owner[n_out] = subscription
-        n_out += 1
+            subscription = owner[member[at]]
+            if check[member[at]] != PLAIN:
+                if delivered[subscription] == current:
+                    continue
+                delivered[subscription] = current
+            out_message[n_out] = key[i]
+            out_subscription[n_out] = subscription
+            n_out += 1
     return n_out

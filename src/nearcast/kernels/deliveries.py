@@ -11,23 +11,12 @@ _AHEAD = 32
 
 
 @kernel
-def flatten_runs(clause, begin, end, out_message, out_clause):
-    """Pairs of the runs `clause[begin[m]:end[m]]`, one after the other."""
+def flatten_groups(key, member, begin, end, out_key, out_member):
+    """Write the pairs of `key[i]` with each of `member[begin[i]:end[i]]`, one after the other."""
     n_out = 0
-    for message in range(begin.size):
-        for at in range(begin[message], end[message]):
-            out_message[n_out] = message
-            out_clause[n_out] = clause[at]
-            n_out += 1
-
-
-@kernel
-def flatten_groups(of, member, begin, end, out_of, out_member):
-    """Pairs of `of[i]` with each of `member[begin[i]:end[i]]`, one after the other."""
-    n_out = 0
-    for i in range(of.size):
+    for i in range(key.size):
         for at in range(begin[i], end[i]):
-            out_of[n_out] = of[i]
+            out_key[n_out] = key[i]
             out_member[n_out] = member[at]
             n_out += 1
 

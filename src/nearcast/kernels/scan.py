@@ -10,7 +10,7 @@ from nearcast.kernels.layouts import CANDIDATES
 
 @kernel
 def match_messages(clauses, messages, stamp, mark, first, n_out, output):
-    """Append every matching pair; see `kernel_calls.collect` for `first`, `n_out` and the result."""
+    """Append every matching pair; see `kernel_calls.run_until_it_fits` for `first`, `n_out` and the result."""
     is_alive, keyword_start, keyword = clauses.is_alive, clauses.keyword_start, clauses.keyword
     cx0, cy0, cx1, cy1 = clauses.x0, clauses.y0, clauses.x1, clauses.y1
     mx0, my0, mx1, my1 = messages.x0, messages.y0, messages.x1, messages.y1

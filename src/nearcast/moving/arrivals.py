@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from nearcast.engine.groups import NO_PAIRS, Groups
 from nearcast.model.delivery import MatchReport
-from nearcast.moving.changes import NO_PAIRS, Changes, Grouped, Pairs, cancelled
+from nearcast.moving.changes import Changes, cancelled
 from nearcast.moving.kernels.live_ids import ABSENT
 from nearcast.moving.reading_messages import TimedMessages
 from nearcast.moving.state import MovingState
@@ -23,11 +24,10 @@ def arrive(state: MovingState, read: TimedMessages) -> tuple[Changes, int]:
     _reject_living(state, read)
     state.report.messages, state.report.rejected = len(read.batch), read.rejected
     if len(read.batch) == 0:
-        return Changes(left, NO_PAIRS), len(gone)
+        return Changes(left, NO_PAIRS, is_by_message=True), len(gone)
     slots = messages.add(read.ids, read.batch, read.expires)
-    if isinstance(left, Grouped):
-        left = left.kept()
-    changes = Changes(left, state.arrived(slots, read.batch))
+    # The next match writes to the memory of the last one.
+    changes = Changes(left.copied(), state.arrived(slots, read.batch), is_by_message=True)
     old = messages.ids.find_among(read.ids, gone)
     is_again = old != ABSENT
     if is_again.any():
@@ -35,12 +35,12 @@ def arrive(state: MovingState, read: TimedMessages) -> tuple[Changes, int]:
     return changes, len(gone)
 
 
-def expire(state: MovingState, now: float) -> tuple[NDArray[np.int32], Pairs | Grouped]:
+def expire(state: MovingState, now: float) -> tuple[NDArray[np.int32], Groups]:
     """End what is due; returns its slots and the results it leaves."""
     gone = state.messages.due(now)
     if len(gone) == 0 or state.clauses.n_alive == 0:
         return gone, NO_PAIRS
-    return gone, state.ended(gone)
+    return gone, state.expired(gone)
 
 
 def _reject_living(state: MovingState, read: TimedMessages) -> None:

@@ -1,4 +1,4 @@
-"""Pairs of subscriptions and messages before and after a call → the changes that are reported, as objects or as a table."""
+"""Results of subscriptions before and after a call → the changes that are reported, as objects or as a table."""
 
 from __future__ import annotations
 
@@ -11,130 +11,78 @@ from numpy.typing import NDArray
 
 from nearcast.columns.arrow import number_column, number_room
 from nearcast.columns.identifiers import Identifiers
-from nearcast.engine.groups import Groups
-from nearcast.kernels.deliveries import fill_group_ids, fill_ids, fill_message_ids, fill_owners, look_up_ids
+from nearcast.engine.groups import Groups, single_pairs
+from nearcast.kernels.deliveries import fill_group_ids
 from nearcast.model.delivery import Change
 from nearcast.moving.live_messages import LiveMessages
 
 _SHIFT = np.int64(32)
 
 
-class Pairs(NamedTuple):
-    """Distinct pairs: the number of a subscription and the slot of a message."""
+class Changes(NamedTuple):
+    """Pairs of a subscription number and the slot of a message: those that left, those that entered.
 
-    number: NDArray[np.int32]
-    message: NDArray[np.int32]
-
-    def keys(self) -> NDArray[np.int64]:
-        """A pair as one number."""
-        return (self.number.astype(np.int64) << _SHIFT) | self.message.astype(np.int64)
-
-    @property
-    def n(self) -> int:
-        return len(self.number)
-
-    def pairs(self) -> Pairs:
-        return self
-
-    def fill_ids(self, ids: Identifiers, messages: LiveMessages, number: NDArray[np.int64], message: NDArray[np.int64]) -> None:
-        """Write the ids, which are int64, of each pair."""
-        look_up_ids(ids.numbers, self.number, 0, number)
-        look_up_ids(messages.ids.numbers, self.message, 0, message)
-
-
-class Grouped(NamedTuple):
-    """The same, as an index found them: `of` are messages and members clauses, or the other way round.
-
-    An empty `owner` says that every clause is the number of its subscription.
+    The keys of the groups are messages if `is_by_message`, else subscriptions.
     """
 
-    groups: Groups
-    is_by_message: bool
-    owner: NDArray[np.int32]
-
-    @property
-    def n(self) -> int:
-        return self.groups.n_pairs
-
-    def pairs(self) -> Pairs:
-        of, member, begin, end = self.groups
-        member_of_pair = np.empty(self.n, np.int32)
-        fill_owners(member, begin, end, self.owner if self.is_by_message else self.owner[:0], member_of_pair)
-        of_pair = np.repeat(of if self.is_by_message else self._numbers(of), end - begin)
-        return Pairs(member_of_pair, of_pair) if self.is_by_message else Pairs(of_pair, member_of_pair)
-
-    def kept(self) -> Grouped:
-        """In memory of its own."""
-        member = self.groups.member[: int(self.groups.end.max(initial=0))].copy()
-        return self._replace(groups=self.groups._replace(member=member))
-
-    def fill_ids(self, ids: Identifiers, messages: LiveMessages, number: NDArray[np.int64], message: NDArray[np.int64]) -> None:
-        """Write the ids, which are int64, of each pair."""
-        of, member, begin, end = self.groups
-        if not self.is_by_message:
-            fill_group_ids(self._numbers(of), member, begin, end, ids.numbers, messages.ids.numbers, 0, number, message)
-        elif len(self.owner):
-            fill_message_ids(begin, end, of, messages.ids.numbers, message)
-            fill_ids(member, begin, end, self.owner, *ids.numbering(), number)
-        else:
-            fill_group_ids(of, member, begin, end, messages.ids.numbers, *ids.numbering(), message, number)
-
-    def _numbers(self, clause: NDArray[np.int32]) -> NDArray[np.int32]:
-        return self.owner[clause] if len(self.owner) else clause
-
-
-class Changes(NamedTuple):
-    """Pairs that are no more, and new ones."""
-
-    left: Pairs | Grouped
-    entered: Pairs | Grouped
+    left: Groups
+    entered: Groups
+    is_by_message: bool = False
 
     def __len__(self) -> int:
-        return self.left.n + self.entered.n
+        return self.left.n_pairs + self.entered.n_pairs
+
+    def pair_keys(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The pairs as numbers: the subscription in the upper half, the message in the lower one."""
+        left, entered = (_pair_keys(groups, self.is_by_message) for groups in (self.left, self.entered))
+        return left, entered
 
     def to_table(self, ids: Identifiers, messages: LiveMessages) -> pa.Table:
         """subscription_id, message_id, change."""
-        n_left, n = self.left.n, len(self)
+        n_left, n = self.left.n_pairs, len(self)
         change = np.ones(n, np.int8)
         change[:n_left] = -1
         if ids.kind == "string" or messages.ids.kind == "string":
-            left, entered = self.left.pairs(), self.entered.pairs()
-            concerned = ids.take(np.concatenate([left.number, entered.number]))
-            sent = messages.ids.take(np.concatenate([left.message, entered.message]))
+            key = np.concatenate(self.pair_keys())
+            subscription_id = ids.take((key >> _SHIFT).astype(np.int32))
+            message_id = messages.ids.take(_message_of(key))
         else:
-            number, concerned = number_room(n)
-            message, sent = number_room(n)
-            self.left.fill_ids(ids, messages, number[:n_left], message[:n_left])
-            self.entered.fill_ids(ids, messages, number[n_left:], message[n_left:])
-        return pa.table({"subscription_id": concerned, "message_id": sent, "change": number_column(change)})
+            number, subscription_id = number_room(n)
+            message, message_id = number_room(n)
+            for groups, part in ((self.left, slice(0, n_left)), (self.entered, slice(n_left, n))):
+                if self.is_by_message:
+                    fill_group_ids(*groups, messages.ids.numbers, *ids.numbering(), message[part], number[part])
+                else:
+                    fill_group_ids(*groups, ids.numbers, messages.ids.numbers, 0, number[part], message[part])
+        columns = {"subscription_id": subscription_id, "message_id": message_id, "change": number_column(change)}
+        return pa.table(columns)
 
 
-NO_PAIRS = Pairs(np.empty(0, np.int32), np.empty(0, np.int32))
-
-
-def difference(before: Pairs, after: Pairs) -> Changes:
-    """What it takes to come from one state to the other."""
-    was, is_now = before.keys(), after.keys()
-    return Changes(_pairs(np.setdiff1d(was, is_now)), _pairs(np.setdiff1d(is_now, was)))
+def difference(before: Groups, after: Groups) -> Changes:
+    """What leads from one state of some results to another; the keys are subscriptions."""
+    left, entered = Changes(before, after).pair_keys()
+    return _changes(np.setdiff1d(left, entered), np.setdiff1d(entered, left))
 
 
 def joined(parts: Sequence[Changes]) -> Changes:
-    """Changes of different subscriptions, together."""
-    sides = [
-        Pairs(np.concatenate([p.number for p in side]), np.concatenate([p.message for p in side]))
-        for side in ([part.left.pairs() for part in parts], [part.entered.pairs() for part in parts])
-    ]
-    return Changes(*sides)
+    """Changes of different subscriptions, in memory of their own."""
+    keys = [part.pair_keys() for part in parts]
+    return _changes(*(np.concatenate(column) for column in zip(*keys, strict=True)))
 
 
 def cancelled(changes: Changes, slots: NDArray[np.int32], old: NDArray[np.int32], n_slots: int) -> Changes:
-    """Without pairs that leave and enter again, because an id was used again: that of `old[i]` by the message at `slots[i]`."""
-    renamed = np.arange(n_slots, dtype=np.int32)
+    """Drop pairs that leave and enter again because an id was used again: that of `old[i]` by the message at `slots[i]`."""
+    renamed = np.arange(n_slots, dtype=np.int64)
     renamed[slots] = old
-    was, is_now = changes.left.pairs(), changes.entered.pairs()
-    left, entered = was.keys(), Pairs(is_now.number, renamed[is_now.message]).keys()
-    stays = np.intersect1d(left, entered)
-    return Changes(_taken(was, ~np.isin(left, stays)), _taken(is_now, ~np.isin(entered, stays)))
+    left, entered = changes.pair_keys()
+    entered_before = (entered >> _SHIFT << _SHIFT) | renamed[_message_of(entered)]
+    return _changes(left[~np.isin(left, entered_before)], entered[~np.isin(entered_before, left)])
+
+
+def consecutive(first: Changes, then: Changes) -> Changes:
+    """Two changes one after the other as one: pairs that come and go cancel out."""
+    left, entered = joined([first, then]).pair_keys()
+    return _changes(left[~np.isin(left, entered)], entered[~np.isin(entered, left)])
 
 
 def change_objects(table: pa.Table) -> list[Change]:
@@ -143,9 +91,16 @@ def change_objects(table: pa.Table) -> list[Change]:
     return [Change(*row) for row in zip(*columns, strict=True)]
 
 
-def _pairs(keys: NDArray[np.int64]) -> Pairs:
-    return Pairs((keys >> _SHIFT).astype(np.int32), (keys & 0xFFFFFFFF).astype(np.int32))
+def _pair_keys(groups: Groups, is_by_message: bool) -> NDArray[np.int64]:
+    key, member = groups.pairs()
+    number, message = (member, key) if is_by_message else (key, member)
+    return (number.astype(np.int64) << _SHIFT) | message.astype(np.int64)
 
 
-def _taken(pairs: Pairs, is_kept: NDArray[np.bool_]) -> Pairs:
-    return Pairs(pairs.number[is_kept], pairs.message[is_kept])
+def _message_of(keys: NDArray[np.int64]) -> NDArray[np.int32]:
+    return (keys & 0xFFFFFFFF).astype(np.int32)
+
+
+def _changes(left: NDArray[np.int64], entered: NDArray[np.int64]) -> Changes:
+    gone, new = (single_pairs((keys >> _SHIFT).astype(np.int32), _message_of(keys)) for keys in (left, entered))
+    return Changes(gone, new)

@@ -19,6 +19,7 @@ from nearcast.columns.identifiers import id_array
 from nearcast.engine.arguments import listed, numbers_of
 from nearcast.engine.clause_building import clauses_of_parsed, clauses_of_plain
 from nearcast.engine.explanation import explain_match
+from nearcast.engine.groups import NO_PAIRS
 from nearcast.engine.keyword_kind import KeywordKind
 from nearcast.engine.reading_messages import read_message_objects
 from nearcast.engine.reading_subscriptions import ReadSubscriptions, read_subscription_objects, read_subscription_table
@@ -34,12 +35,12 @@ from nearcast.model.regions import Region
 from nearcast.model.spaces import space_of
 from nearcast.model.subscription import Subscription
 from nearcast.moving.arrivals import arrive, expire
-from nearcast.moving.changes import NO_PAIRS, Changes, change_objects, difference
+from nearcast.moving.changes import Changes, change_objects, consecutive, difference
 from nearcast.moving.indexes import MOVING_INDEXES, MOVING_SAFE_AUTO
 from nearcast.moving.moves import move
 from nearcast.moving.reading_messages import TimedMessages, read_timed_objects, read_timed_table
 from nearcast.moving.reading_moves import ReadMoves, read_move_table, read_moves
-from nearcast.moving.safe_regions.protocol import Positions, SafeRegionProtocol, together
+from nearcast.moving.safe_regions.protocol import Positions, SafeRegionProtocol
 from nearcast.moving.saving import open_state, save_state
 from nearcast.moving.state import MovingState
 from nearcast.moving.take_over import gather
@@ -179,7 +180,7 @@ class MovingMatcher:
     def _arrive(self, read: TimedMessages) -> pa.Table:
         contacted = None if self._silent is None else self._silent.contact(self._state, read.batch)
         changes, n_gone = arrive(self._state, read)
-        return self._reported(changes if contacted is None else together(contacted, changes), n_gone)
+        return self._reported(changes if contacted is None else consecutive(contacted, changes), n_gone)
 
     def advance(self, now: float | datetime) -> list[Change]:
         """Set the clock forward; messages that expire leave. An earlier time than `now` changes nothing."""
@@ -191,7 +192,7 @@ class MovingMatcher:
         with self._lock.writing():
             self._state.report = MatchReport()
             gone, left = expire(self._state, seconds)
-            return self._reported(Changes(left, NO_PAIRS), len(gone))
+            return self._reported(Changes(left, NO_PAIRS, is_by_message=True), len(gone))
 
     # --- moving ------------------------------------------------------------------------------------------------------
 
@@ -249,16 +250,16 @@ class MovingMatcher:
         """The ids of the living messages in the result of a subscription; none if there is no such subscription."""
         id = checked_id(subscription_id, "subscription", NearcastError)
         with self._lock.reading():
-            found = self._state.results(self._state.ids.find(id_array([id])))
-            return set(self._state.messages.ids.take(found.message).to_pylist())
+            _, message = self._state.results(self._state.ids.find(id_array([id]))).pairs()
+            return set(self._state.messages.ids.take(message).to_pylist())
 
     def current_table(self, ids: Iterable[Id] | None = None) -> pa.Table:
         """The results of several subscriptions, or of all: subscription_id, message_id. Unknown ids have none."""
         with self._lock.reading():
             own, messages = self._state.ids, self._state.messages
             numbers = np.arange(own.n, dtype=np.int32) if ids is None else numbers_of(ids, own)
-            found = self._state.results(numbers)
-            return pa.table({"subscription_id": own.take(found.number), "message_id": messages.ids.take(found.message)})
+            number, message = self._state.results(numbers).pairs()
+            return pa.table({"subscription_id": own.take(number), "message_id": messages.ids.take(message)})
 
     def explain(self, message: Message, subscription_id: Id) -> Explanation:
         """Why the message does or does not belong to the subscription where it is now, and the way through the index."""

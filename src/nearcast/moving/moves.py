@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from nearcast.engine.groups import NO_PAIRS
 from nearcast.kernels.checks import PLAIN
 from nearcast.model.delivery import MatchReport
 from nearcast.model.regions import Box, Region
-from nearcast.moving.changes import NO_PAIRS, Changes, difference, joined
+from nearcast.moving.changes import Changes, difference, joined
 from nearcast.moving.index import Boxes
 from nearcast.moving.reading_moves import ReadMoves, circle_in_place, moved_clauses
 from nearcast.moving.state import MovingState

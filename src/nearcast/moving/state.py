@@ -11,7 +11,7 @@ from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.identifiers import Identifiers
 from nearcast.columns.messages import MessageBatch
 from nearcast.columns.shapes import ShapeStore
-from nearcast.engine.groups import Found, Matches, MessageGroups
+from nearcast.engine.groups import NO_PAIRS, Groups, Work, grouped, single_pairs
 from nearcast.engine.keyword_kind import KeywordKind
 from nearcast.engine.reading import Border
 from nearcast.engine.subscription_store import Filed, compacted, wants_compacting
@@ -19,7 +19,7 @@ from nearcast.engine.verification import Verifier
 from nearcast.model.analysis import Analysis
 from nearcast.model.delivery import MatchReport
 from nearcast.model.spaces import Space
-from nearcast.moving.changes import NO_PAIRS, Changes, Grouped, Pairs
+from nearcast.moving.changes import Changes
 from nearcast.moving.index import Boxes, MovingIndex, nowhere
 from nearcast.moving.live_messages import LiveMessages
 
@@ -48,68 +48,65 @@ class MovingState:
 
     # --- results -----------------------------------------------------------------------------------------------------
 
-    def results(self, numbers: NDArray[np.int32]) -> Pairs:
-        """What is in the results of these subscriptions now."""
+    def results(self, numbers: NDArray[np.int32]) -> Groups:
+        """The messages in the results of these subscriptions now, by subscription."""
         first, count = self.clauses.spans(numbers)
         slots = np.repeat(first, count)
         slots += np.arange(len(slots), dtype=np.int32) - np.repeat(np.cumsum(count) - count, count).astype(np.int32)
         if len(slots) == 0 or self.messages.n_alive == 0:
             return NO_PAIRS
-        return self.found(self.index.look(self.clauses, self.messages, slots, nowhere(len(slots))))
+        groups, work = self.index.find_messages(self.clauses, self.messages, slots, nowhere(len(slots)))
+        self._count(work)
+        return self._by_subscription(groups)
 
-    def found(self, found: Found) -> Pairs:
-        """The results behind pairs of clauses and messages: checks applied, each subscription and message once."""
-        if not self.clauses.has_checks:
-            self._count(found.nodes_visited, found.candidates)
-            return Pairs(self._numbers_of(found.clause), found.message)
-        slots, message = np.unique(found.message, return_inverse=True)
-        order = np.argsort(message, kind="stable")
-        matches = Matches(message[order].astype(np.int32), found.clause[order], found.nodes_visited, found.candidates)
-        return self.matched(matches, slots, self.messages.batch(slots, self.keywords.n))
+    def arrived(self, slots: NDArray[np.int32], batch: MessageBatch) -> Groups:
+        """File messages; the subscriptions that they match, by message."""
+        groups, work = self.index.arrive(self.clauses, self.messages, slots, batch)
+        self._count(work)
+        return self._by_message(groups, slots, batch)
 
-    def matched(self, matches: Matches, slots: NDArray[np.int32], batch: MessageBatch) -> Pairs:
-        """As `found`, where there are checks; message m of the matches is message m of the batch, at `slots[m]`."""
-        self._count(matches.nodes_visited, matches.candidates)
-        message, number = self.verifier.deliveries(matches, self.clauses, self.shapes, batch)
-        return Pairs(number, slots[message])
-
-    def arrived(self, slots: NDArray[np.int32], batch: MessageBatch) -> Pairs | Grouped:
-        """File messages; what they match."""
-        if self.clauses.has_checks:
-            return self.matched(self.index.arrive(self.clauses, self.messages, slots, batch), slots, batch)
-        return self._grouped(self.index.arrive_groups(self.clauses, self.messages, slots, batch))
-
-    def ended(self, slots: NDArray[np.int32]) -> Pairs | Grouped:
-        """What messages that died match."""
+    def expired(self, slots: NDArray[np.int32]) -> Groups:
+        """The subscriptions that dead messages match, by message."""
         batch = self.messages.batch(slots, self.keywords.n)
-        if self.clauses.has_checks:
-            return self.matched(self.index.match(self.clauses, batch), slots, batch)
-        return self._grouped(self.index.match_groups(self.clauses, batch, slots))
+        groups, work = self.index.match(self.clauses, batch)
+        self._count(work)
+        return self._by_message(groups, slots, batch)
 
     def moved(self, slots: NDArray[np.int32], to: Boxes) -> Changes:
         """Give clauses new boxes; what that changes."""
+        left, entered, work = self.index.move(self.clauses, self.messages, slots, to)
+        self._count(work)
+        return Changes(self._by_subscription(left), self._by_subscription(entered))
+
+    def _by_subscription(self, groups: Groups) -> Groups:
+        """Messages of clauses as messages of subscriptions: checks applied, each pair once."""
+        if not self.clauses.has_checks:
+            return groups._replace(key=self._subscription_of(groups.key))
+        clause, message = groups.pairs()
+        slots, position = np.unique(message, return_inverse=True)
+        order = np.argsort(position, kind="stable")
+        by_message = grouped(position[order].astype(np.int32), clause[order], len(slots))
+        batch = self.messages.batch(slots, self.keywords.n)
+        delivered, number = self.verifier.deliveries(by_message, self.clauses, self.shapes, batch)
+        return single_pairs(number, slots[delivered])
+
+    def _by_message(self, groups: Groups, slots: NDArray[np.int32], batch: MessageBatch) -> Groups:
+        """Clauses of the messages of a batch as subscriptions of the messages at `slots`: checks applied, each pair once."""
         if self.clauses.has_checks:
-            moved = self.index.move(self.clauses, self.messages, slots, to)
-            return Changes(self.found(moved.left), self.found(moved.entered))
-        left, entered, nodes, candidates = self.index.move_groups(self.clauses, self.messages, slots, to)
-        self._count(nodes, candidates)
-        owner = self._owner()
-        return Changes(Grouped(left, False, owner), Grouped(entered, False, owner))
+            message, number = self.verifier.deliveries(groups, self.clauses, self.shapes, batch)
+            return single_pairs(slots[message], number)
+        if not self.clauses.is_own_number:
+            used = groups.member[: int(groups.end.max(initial=0))]
+            # What lies between the groups may be anything.
+            groups = groups._replace(member=self.clauses.checks().owner.take(used, mode="clip"))
+        return groups._replace(key=slots)
 
-    def _grouped(self, found: MessageGroups) -> Grouped:
-        self._count(found.nodes_visited, found.candidates)
-        return Grouped(found.groups, True, self._owner())
-
-    def _owner(self) -> NDArray[np.int32]:
-        owner = self.clauses.checks().owner
-        return owner[:0] if self.clauses.is_own_number else owner
-
-    def _numbers_of(self, clause: NDArray[np.int32]) -> NDArray[np.int32]:
+    def _subscription_of(self, clause: NDArray[np.int32]) -> NDArray[np.int32]:
         return clause if self.clauses.is_own_number else self.clauses.checks().owner[clause]
 
-    def _count(self, nodes: int, candidates: int) -> None:
-        self.report.nodes_visited += nodes
-        self.report.candidates += candidates
+    def _count(self, work: Work) -> None:
+        self.report.nodes_visited += work.nodes
+        self.report.candidates += work.candidates
 
     # --- what is no more ---------------------------------------------------------------------------------------------
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from nearcast.boolean.scan.index import Scan
 from nearcast.columns.clauses import ClauseBatch, ClauseStore
 from nearcast.columns.messages import MessageBatch
-from nearcast.engine.groups import Matches
-from nearcast.engine.kernel_calls import Stamps, collect
+from nearcast.engine.groups import Groups, Work, grouped
+from nearcast.engine.kernel_calls import Stamps, run_until_it_fits
 from nearcast.engine.registry import KINDS, Parameters, indexes
 from nearcast.kernels.layouts import CANDIDATES, MessageArrays, Output
 from nearcast.papers.boolean.buffered import BufferedIndex
@@ -42,9 +42,9 @@ def test_a_kernel_that_runs_out_of_room_is_called_again_from_where_it_stopped() 
         output.counters[CANDIDATES] += 1
         return (2, 3000) if len(calls) == 1 else (5, 3001)
 
-    matches = collect(5, match_from)
+    groups, work = run_until_it_fits(5, match_from)
     assert calls == [(0, 0, 4096), (2, 3000, 8192)]
-    assert (len(matches.message), matches.candidates, matches.nodes_visited) == (3001, 2, 0)
+    assert (len(groups.member), work.candidates, work.nodes) == (3001, 2, 0)
 
 
 def test_names_and_aliases_of_indexes_are_distinct() -> None:
@@ -60,10 +60,11 @@ class BufferedScan(BufferedIndex):
     def build_whole(self, clauses: ClauseStore, slots: NDArray[np.int32], history: MessageBatch | None) -> None:
         self.slots = slots
 
-    def match_built(self, clauses: ClauseStore, messages: MessageBatch) -> Matches:
-        found = Scan(Parameters()).match(clauses, messages)
-        kept = np.isin(found.clause, self.slots)
-        return Matches(found.message[kept], found.clause[kept], 1, len(self.slots))
+    def match_built(self, clauses: ClauseStore, messages: MessageBatch) -> tuple[Groups, Work]:
+        groups, _ = Scan(Parameters()).match(clauses, messages)
+        message, clause = groups.pairs()
+        is_built = np.isin(clause, self.slots)
+        return grouped(message[is_built], clause[is_built], len(messages)), Work(1, len(self.slots))
 
     def explain_built(self, clauses: ClauseStore, messages: MessageBatch, slot: int) -> list[str]:
         return ["built"]
@@ -93,22 +94,23 @@ def test_new_clauses_wait_in_a_buffer_until_a_rebuild(messages: MessageBatch) ->
     index.build(store)
     index.insert(store, store.add(batch(range(10, 40))))
     assert index.stats()["buffered"] == 30
-    found = index.match(store, messages)
-    assert found.message.tolist() == sorted(found.message.tolist())
-    assert sorted(found.clause[found.message == 0].tolist()) == list(range(40))
+    groups, _ = index.match(store, messages)
+    message, clause = groups.pairs()
+    assert message.tolist() == sorted(message.tolist())
+    assert sorted(clause[message == 0].tolist()) == list(range(40))
     assert index.explain(store, messages, 3) == ["built"]
     assert index.explain(store, messages, 39)[0].startswith("side buffer of 30")
 
     again = BufferedScan(Parameters())
     again.restore(index.arrays())
-    assert len(again.match(store, messages).clause) == 80
+    assert again.match(store, messages)[0].n_pairs == 80
 
     index.delete(store, store.remove(np.array([3, 39], np.int32)))
     assert index.stats()["buffered"] == 29
-    assert len(index.match(store, messages).clause) == 2 * 38
+    assert index.match(store, messages)[0].n_pairs == 2 * 38
     index.insert(store, store.add(batch(range(40, 80))))
     assert index.stats()["buffered"] == 0
-    assert sorted(index.match(store, messages).clause[:78].tolist()) == [i for i in range(80) if i not in (3, 39)]
+    assert sorted(index.match(store, messages)[0].pairs()[1][:78].tolist()) == [i for i in range(80) if i not in (3, 39)]
 
 
 def test_an_index_without_merges_wants_none() -> None:

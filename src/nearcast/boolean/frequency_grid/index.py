@@ -46,10 +46,9 @@ from nearcast.boolean.index import BooleanIndex, IndexCells
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.engine import kernel_calls
-from nearcast.engine.groups import Matches, Runs
+from nearcast.engine.groups import Groups, Work
 from nearcast.engine.registry import Parameters
 from nearcast.errors import IndexParameterError
-from nearcast.kernels.deliveries import flatten_runs
 from nearcast.kernels.layouts import CANDIDATES, NODES, ClauseArrays
 from nearcast.model.regions import Box
 
@@ -198,7 +197,7 @@ class FrequencyGrid(BooleanIndex):
 
     # --- matching ------------------------------------------------------------------------------------------------------
 
-    def match_runs(self, clauses: ClauseStore, messages: MessageBatch) -> Runs:
+    def match(self, clauses: ClauseStore, messages: MessageBatch) -> tuple[Groups, Work]:
         n = len(messages)
         begin, end, counters = np.empty(n, np.int64), np.empty(n, np.int64), np.zeros(2, np.int64)
         grid, late, layout, arrays = self._grid, self._late, clauses.layout(), messages.arrays
@@ -208,15 +207,9 @@ class FrequencyGrid(BooleanIndex):
             scratch = Scratch(rooms.clause, rooms.pending, begin, end, counters)
             first, n_out = match_messages(grid, late, layout, arrays, width, first, n_out, scratch)
             if first >= n:
-                return Runs(scratch.clause, begin, end, int(counters[NODES]), int(counters[CANDIDATES]))
+                key = np.arange(n, dtype=np.int32)
+                return Groups(key, scratch.clause, begin, end), Work(int(counters[NODES]), int(counters[CANDIDATES]))
             rooms.grow(2 * len(rooms.clause), n_out)
-
-    def match(self, clauses: ClauseStore, messages: MessageBatch) -> Matches:
-        runs = self.match_runs(clauses, messages)
-        n_pairs = int((runs.end - runs.begin).sum())
-        message, clause = np.empty(n_pairs, np.int32), np.empty(n_pairs, np.int32)
-        flatten_runs(runs.clause, runs.begin, runs.end, message, clause)
-        return Matches(message, clause, runs.nodes_visited, runs.candidates)
 
     # --- insight and storage -------------------------------------------------------------------------------------------
 

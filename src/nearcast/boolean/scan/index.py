@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from nearcast.boolean.index import BooleanIndex
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
-from nearcast.engine.groups import Matches
-from nearcast.engine.kernel_calls import Stamps, collect
+from nearcast.engine.groups import Groups, Work
+from nearcast.engine.kernel_calls import Stamps, run_until_it_fits
 from nearcast.engine.registry import Parameters
 from nearcast.kernels.scan import match_messages
 
@@ -37,10 +37,10 @@ class Scan(BooleanIndex):
     def delete(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> None:
         """Nothing to unfile: dead clauses are skipped."""
 
-    def match(self, clauses: ClauseStore, messages: MessageBatch) -> Matches:
+    def match(self, clauses: ClauseStore, messages: MessageBatch) -> tuple[Groups, Work]:
         stamp, mark = self._stamps.take(messages.n_keywords, len(messages))
         layout = clauses.layout()
-        return collect(
+        return run_until_it_fits(
             len(messages),
             lambda first, n_out, output: match_messages(layout, messages.arrays, stamp, mark, first, n_out, output),
         )

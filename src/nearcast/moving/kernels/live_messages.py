@@ -34,14 +34,6 @@ class LiveArrays(NamedTuple):
     alive_bits: np.ndarray  # uint32[(capacity + 31) // 32]: the same, 32 to a word
 
 
-class PairOutput(NamedTuple):
-    """Where a kernel that looks for the messages of clauses writes what it finds, and counts its work."""
-
-    clause: np.ndarray  # int32[room]
-    message: np.ndarray  # int32[room]
-    counters: np.ndarray  # int64[2], at NODES and CANDIDATES
-
-
 @kernel
 def mark_alive(is_alive, alive_bits, slots, alive):
     """Note that the messages at these slots live (1), or do not (0)."""

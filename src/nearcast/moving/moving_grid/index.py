@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.growing import aligned_zeros, resized
 from nearcast.columns.messages import MessageBatch
-from nearcast.engine.groups import Differences, Found, Groups, Matches, MessageGroups, MoveGroups
+from nearcast.engine.groups import Groups, Work
 from nearcast.engine.registry import Parameters
 from nearcast.kernels.keyword_sets import count_clauses
 from nearcast.kernels.layouts import CANDIDATES, NODES
@@ -25,7 +25,7 @@ from nearcast.moving.moving_grid.kernels.collect_dead import sweep
 from nearcast.moving.moving_grid.keyword_grid import Side, bits_of_frequent, due_owners, limits_of
 from nearcast.moving.moving_grid.layout import CATCH_ALL, COUNT_SHIFT, GROUP, LEVEL_MASK, OWNER, RECORD, ROUTED, WORDS
 from nearcast.moving.moving_grid.parameters import MovingGridParameters
-from nearcast.moving.moving_grid.scratch import Scratch, pairs_of
+from nearcast.moving.moving_grid.scratch import Scratch
 
 # Built anew when so many things, and this part of all that were filed since the build, lie outside the frame.
 _LEAST_OUTSIDE = 4096
@@ -146,17 +146,12 @@ class MovingGrid(MovingIndex):
             self._messages.grow(GROUP * width)
         self._level_messages(messages, due)
 
-    def arrive(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], batch: MessageBatch) -> Matches:
+    def arrive(
+        self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], batch: MessageBatch
+    ) -> tuple[Groups, Work]:
         self.store(clauses, messages, slots)
         self._keep_frame(clauses, messages)
         return self.match(clauses, batch)
-
-    def arrive_groups(
-        self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], batch: MessageBatch
-    ) -> MessageGroups:
-        self.store(clauses, messages, slots)
-        self._keep_frame(clauses, messages)
-        return self.match_groups(clauses, batch, slots)
 
     def _route(self, messages: LiveMessages, owners: NDArray[np.int32]) -> None:
         """File the living messages under owners that were none before."""
@@ -200,37 +195,24 @@ class MovingGrid(MovingIndex):
 
     # --- finding -----------------------------------------------------------------------------------------------------
 
-    def match(self, clauses: ClauseStore, batch: MessageBatch) -> Matches:
-        groups, *counters = self.match_groups(clauses, batch, np.arange(len(batch), dtype=np.int32))
-        return Matches(*pairs_of(groups), *counters)
-
-    def match_groups(self, clauses: ClauseStore, batch: MessageBatch, slots: NDArray[np.int32]) -> MessageGroups:
+    def match(self, clauses: ClauseStore, batch: MessageBatch) -> tuple[Groups, Work]:
         found = self._scratch.match(self._clauses.lists, self._frame, clauses.layout(), self._record, batch)
-        counters = (int(found.counters[NODES]), int(found.counters[CANDIDATES]))
-        return MessageGroups(Groups(slots, found.clause, found.begin, found.end), *counters)
+        key = np.arange(len(batch), dtype=np.int32)
+        work = Work(int(found.counters[NODES]), int(found.counters[CANDIDATES]))
+        return Groups(key, found.clause, found.begin, found.end), work
 
-    def look(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], besides: Boxes) -> Found:
-        scratch = self._scratch.differences(len(slots))
-        scratch.find(
-            self._messages.lists,
-            self._frame,
-            clauses.layout(),
-            messages.layout(),
-            self._words,
-            self._masks,
-            self._record,
-            slots,
-            besides,
-            False,
-        )
-        _, entered, *counters = scratch.groups(slots)
-        return Found(*pairs_of(entered), *counters)
+    def find_messages(
+        self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], excluded: Boxes
+    ) -> tuple[Groups, Work]:
+        scratch, layout, live = self._scratch.differences(len(slots)), clauses.layout(), messages.layout()
+        lists, words, masks = self._messages.lists, self._words, self._masks
+        scratch.find(lists, self._frame, layout, live, words, masks, self._record, slots, excluded, False)
+        _, entered, work = scratch.groups(slots)
+        return entered, work
 
-    def move(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], to: Boxes) -> Differences:
-        left, entered, *counters = self.move_groups(clauses, messages, slots, to)
-        return Differences(Found(*pairs_of(left), *counters), Found(*pairs_of(entered), 0, 0))
-
-    def move_groups(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], to: Boxes) -> MoveGroups:
+    def move(
+        self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], to: Boxes
+    ) -> tuple[Groups, Groups, Work]:
         scratch = self._scratch.differences(len(slots))
         layout, live = clauses.layout(), messages.layout()
         for first in range(0, len(slots), _MOVES_AT_ONCE):

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from nearcast.columns.growing import doubled
 from nearcast.columns.messages import MessageBatch
-from nearcast.engine.groups import Groups, MoveGroups
-from nearcast.kernels.deliveries import flatten_groups
+from nearcast.engine.groups import Groups, Work
 from nearcast.kernels.layouts import CANDIDATES, NODES, ClauseArrays
 from nearcast.moving.index import Boxes
 from nearcast.moving.kernels.live_messages import LiveArrays
@@ -120,18 +119,11 @@ class Scratch(threading.local):
             )
         self._n_left, self._n_entered = n_left, n_entered
 
-    def groups(self, slots: NDArray[np.int32]) -> MoveGroups:
-        """What was found; the next search writes to the same memory."""
+    def groups(self, slots: NDArray[np.int32]) -> tuple[Groups, Groups, Work]:
+        """The messages that leave and that enter each clause; the next search writes to the same memory."""
         found = self._found
         left, entered = (Groups(slots, runs.message, runs.begin, runs.end) for runs in (found.left, found.entered))
-        return MoveGroups(left, entered, int(found.counters[NODES]), int(found.counters[CANDIDATES]))
-
-
-def pairs_of(groups: Groups) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """What has a group, and the member, of each pair."""
-    first, second = np.empty(groups.n_pairs, np.int32), np.empty(groups.n_pairs, np.int32)
-    flatten_groups(*groups, first, second)
-    return first, second
+        return left, entered, Work(int(found.counters[NODES]), int(found.counters[CANDIDATES]))
 
 
 def _no_runs() -> Runs:

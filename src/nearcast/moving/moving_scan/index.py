@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
-from nearcast.engine.groups import Found, Matches
-from nearcast.engine.kernel_calls import Stamps, collect
+from nearcast.engine.groups import Groups, Work
+from nearcast.engine.kernel_calls import Stamps, run_until_it_fits
 from nearcast.engine.registry import Parameters
 from nearcast.kernels.scan import match_messages
-from nearcast.moving.index import Boxes, MovingIndex, collect_pairs
+from nearcast.moving.index import Boxes, MovingIndex
 from nearcast.moving.live_messages import LiveMessages
 from nearcast.moving.moving_scan.kernels import look_everywhere
 
@@ -41,21 +41,24 @@ class MovingScan(MovingIndex):
     def delete(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32]) -> None:
         """Nothing to unfile: dead clauses are skipped."""
 
-    def match(self, clauses: ClauseStore, batch: MessageBatch) -> Matches:
+    def match(self, clauses: ClauseStore, batch: MessageBatch) -> tuple[Groups, Work]:
         stamp, mark = self._stamps.take(batch.n_keywords, len(batch))
         layout = clauses.layout()
-        return collect(
+        return run_until_it_fits(
             len(batch), lambda first, n_out, output: match_messages(layout, batch.arrays, stamp, mark, first, n_out, output)
         )
 
     def store(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32]) -> None:
         """Nothing to file."""
 
-    def look(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], besides: Boxes) -> Found:
+    def find_messages(
+        self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], excluded: Boxes
+    ) -> tuple[Groups, Work]:
         layout, live = clauses.layout(), messages.layout()
-        return collect_pairs(
+        return run_until_it_fits(
             len(slots),
-            lambda first, n_out, output: look_everywhere(layout, live, slots, tuple(besides), first, n_out, output),
+            lambda first, n_out, output: look_everywhere(layout, live, slots, tuple(excluded), first, n_out, output),
+            is_by_clause=True,
         )
 
     def purge(self, clauses: ClauseStore, messages: LiveMessages) -> None:

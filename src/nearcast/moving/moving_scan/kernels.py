@@ -9,7 +9,7 @@ from nearcast.moving.kernels.live_messages import is_wanted
 
 @kernel
 def look_everywhere(clauses, messages, slots, besides, first, n_out, output):
-    """Append every message of each clause; see `moving_base.collect_pairs` for `first`, `n_out` and the result."""
+    """Append every message of each clause; see `kernel_calls.run_until_it_fits` for `first`, `n_out` and the result."""
     own = (clauses.x0, clauses.y0, clauses.x1, clauses.y1, clauses.keyword_start, clauses.keyword)
     is_alive, keyword_first, n_keywords = messages.is_alive, messages.keyword_first, messages.n_keywords
     mx0, my0, mx1, my1, member = messages.x0, messages.y0, messages.x1, messages.y1, messages.keyword

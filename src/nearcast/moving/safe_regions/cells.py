@@ -54,17 +54,20 @@ class SafeCells(SafeRegions):
         is_able = (places.kind != NOT_SAFE) & ~is_everywhere & np.isfinite(bounds).all(axis=0)
         able = np.flatnonzero(is_able)
         slots, subject = clause_slots(state.clauses, numbers[able])
-        found = state.index.look_around(state.clauses, state.messages, slots, Boxes(*bounds[:, able][:, subject].copy()))
+        groups, _ = state.index.find_messages_in(
+            state.clauses, state.messages, slots, Boxes(*bounds[:, able][:, subject].copy())
+        )
         subject_of = np.empty(state.clauses.n, np.int64)
         subject_of[slots] = subject
-        pairs = subject_of[found.clause]
+        clause, message = groups.pairs()
+        pairs = subject_of[clause]
         order = np.argsort(pairs, kind="stable")
         ends = np.searchsorted(pairs[order], np.arange(len(able) + 1))
         regions: dict[int, Region] = {}
         for at, number in enumerate(numbers.tolist()):
             regions[number] = Box(places.x[at], places.y[at], places.x[at], places.y[at])
         for i, at in enumerate(able.tolist()):
-            messages = np.unique(found.message[order[ends[i] : ends[i + 1]]])
+            messages = np.unique(message[order[ends[i] : ends[i + 1]]])
             number = int(numbers[at])
             cells = self._spread(state, number, grid, messages)
             if len(cells):
@@ -113,11 +116,12 @@ class SafeCells(SafeRegions):
         self._renumber(state)
         if self._clauses.n_alive == 0 or self._grid is None:
             return np.empty(0, np.int32)
-        matches = self._index.match(self._clauses, batch)
-        owner, arrays = self._clauses.checks().owner[matches.clause], batch.arrays
+        groups, _ = self._index.match(self._clauses, batch)
+        messages, clause = groups.pairs()
+        owner, arrays = self._clauses.checks().owner[clause], batch.arrays
         sides = (arrays.x0, arrays.y0, arrays.x1, arrays.y1)
         found: set[int] = set()
-        for number, message in zip(owner.tolist(), matches.message.tolist(), strict=True):
+        for number, message in zip(owner.tolist(), messages.tolist(), strict=True):
             if number not in found:
                 is_in = bool(self._is_in(number, sides, np.array([message], np.int32))[0])
                 if breaks_promise(self._place(number), self._grid, self._cells[number], sides, message, is_in):

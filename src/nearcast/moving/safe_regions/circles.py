@@ -17,7 +17,7 @@ from nearcast.columns.clauses import ClauseBatch, ClauseStore, take_lists
 from nearcast.columns.identifiers import Identifiers
 from nearcast.columns.messages import MessageBatch
 from nearcast.engine.clause_building import WORLD
-from nearcast.engine.groups import Matches
+from nearcast.engine.groups import Groups, Work
 from nearcast.engine.registry import create, names_of
 from nearcast.kernels.checks import PLAIN
 from nearcast.kernels.shapes import NO_SHAPE
@@ -45,7 +45,7 @@ class _Index(Protocol):
 
     def delete(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> None: ...
 
-    def match(self, clauses: ClauseStore, messages: MessageBatch) -> Matches: ...
+    def match(self, clauses: ClauseStore, messages: MessageBatch) -> tuple[Groups, Work]: ...
 
 
 def _empty_index() -> _Index:
@@ -114,14 +114,15 @@ class SafeRegions:
     ) -> None:
         """Let the radii at `rows` end where the first message would enter or leave."""
         slots, subject = clause_slots(state.clauses, numbers)
-        found = state.index.look_around(state.clauses, state.messages, slots, Boxes(*bounds[:, subject].copy()))
+        groups, _ = state.index.find_messages_in(state.clauses, state.messages, slots, Boxes(*bounds[:, subject].copy()))
         subject_of = np.empty(state.clauses.n, np.int64)
         subject_of[slots] = subject
         live = state.messages.layout()
         own = radius[rows]
         sides = (live.x0, live.y0, live.x1, live.y1)
-        pairs = subject_of[found.clause]
-        shrink_radii(tuple(self._places), state.space.is_lonlat, numbers, pairs, sides, found.message, own)
+        clause, message = groups.pairs()
+        pairs = subject_of[clause]
+        shrink_radii(tuple(self._places), state.space.is_lonlat, numbers, pairs, sides, message, own)
         radius[rows] = own
 
     def cancel(self, state: MovingState, numbers: NDArray[np.int32]) -> None:
@@ -136,13 +137,14 @@ class SafeRegions:
         self._renumber(state)
         if self._clauses.n_alive == 0:
             return np.empty(0, np.int32)
-        matches = self._index.match(self._clauses, batch)
-        owner, arrays = self._clauses.checks().owner[matches.clause], batch.arrays
+        groups, _ = self._index.match(self._clauses, batch)
+        message, clause = groups.pairs()
+        owner, arrays = self._clauses.checks().owner[clause], batch.arrays
         is_concerned = np.zeros(len(self._radius), np.uint8)
         sides = (arrays.x0, arrays.y0, arrays.x1, arrays.y1)
         # Rounding errs towards contacting too many.
         radius = self._radius + 2.0 * _margin(state, self._places, self._radius)
-        find_concerned(tuple(self._places), state.space.is_lonlat, radius, owner, sides, matches.message, is_concerned)
+        find_concerned(tuple(self._places), state.space.is_lonlat, radius, owner, sides, message, is_concerned)
         return np.flatnonzero(is_concerned).astype(np.int32)
 
     # --- the regions where a message concerns the promised -----------------------------------------------------------

@@ -12,7 +12,7 @@ from nearcast.errors import NearcastError
 from nearcast.model.delivery import Traffic
 from nearcast.model.ids import Id
 from nearcast.model.regions import Region
-from nearcast.moving.changes import Changes, Pairs, joined
+from nearcast.moving.changes import Changes, joined
 from nearcast.moving.moves import move
 from nearcast.moving.reading_moves import read_moves
 from nearcast.moving.safe_regions.cells import SafeCells
@@ -61,16 +61,3 @@ class SafeRegionProtocol:
         self._safe.cancel(state, numbers)
         # As pairs: what follows may search the index again.
         return joined([move(state, read_moves(self._positions(ids), state.ids, state.clauses, state.space))])
-
-
-def together(first: Changes, then: Changes) -> Changes:
-    """Two changes one after the other as one: what comes and goes is left out."""
-    both = joined([first, then])
-    left, entered = both.left.pairs(), both.entered.pairs()
-    was, is_now = left.keys(), entered.keys()
-    return Changes(_without(left, was, is_now), _without(entered, is_now, was))
-
-
-def _without(pairs: Pairs, keys: NDArray[np.int64], others: NDArray[np.int64]) -> Pairs:
-    is_kept = ~np.isin(keys, others)
-    return Pairs(pairs.number[is_kept], pairs.message[is_kept])

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from nearcast.boolean.index import BooleanIndex
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
-from nearcast.engine.groups import Matches
+from nearcast.engine.groups import Groups, Work, joined, total
 from nearcast.engine.registry import Parameters
 from nearcast.papers.boolean.keyword_first.index import KeywordFirst
 
@@ -40,7 +40,7 @@ class BufferedIndex(BooleanIndex):
         """Build the structure over the clauses at `slots`, forgetting what was built before."""
 
     @abstractmethod
-    def match_built(self, clauses: ClauseStore, messages: MessageBatch) -> Matches:
+    def match_built(self, clauses: ClauseStore, messages: MessageBatch) -> tuple[Groups, Work]:
         """Every matching pair of the built structure, each once, dead clauses left out."""
 
     @abstractmethod
@@ -75,20 +75,12 @@ class BufferedIndex(BooleanIndex):
             self._buffer.delete(clauses, slots[is_buffered])
             self._buffered = self._buffered[~np.isin(self._buffered, slots)]
 
-    def match(self, clauses: ClauseStore, messages: MessageBatch) -> Matches:
-        built = self.match_built(clauses, messages)
+    def match(self, clauses: ClauseStore, messages: MessageBatch) -> tuple[Groups, Work]:
+        built, work = self.match_built(clauses, messages)
         if len(self._buffered) == 0:
-            return built
-        recent = self._buffer.match(clauses, messages)
-        message = np.concatenate([built.message, recent.message])
-        # Stable, so that pairs stay grouped by message.
-        order = np.argsort(message, kind="stable")
-        return Matches(
-            message[order],
-            np.concatenate([built.clause, recent.clause])[order],
-            built.nodes_visited + recent.nodes_visited,
-            built.candidates + recent.candidates,
-        )
+            return built, work
+        recent, more_work = self._buffer.match(clauses, messages)
+        return joined([built, recent], len(messages)), total([work, more_work])
 
     def explain(self, clauses: ClauseStore, messages: MessageBatch, slot: int) -> list[str]:
         if slot in self._buffered:

@@ -114,10 +114,10 @@ def test_words_that_were_unseen_when_it_was_built_are_passed_over() -> None:
 def test_each_clause_is_counted_once_for_a_message() -> None:
     store = filed(small_boxes(40))
     index = built(store)
-    area = index.match(store, messages([([0], (0.0, 0.0, 1.0, 1.0))]))
-    assert (len(area.clause), area.candidates) == (40, 40)
-    point = index.match(store, messages([([0], at(0.5, 0.5))]))
-    assert len(point.clause) <= point.candidates < 40
+    area, area_work = index.match(store, messages([([0], (0.0, 0.0, 1.0, 1.0))]))
+    assert (area.n_pairs, area_work.candidates) == (40, 40)
+    point, point_work = index.match(store, messages([([0], at(0.5, 0.5))]))
+    assert point.n_pairs <= point_work.candidates < 40
 
 
 # --- structure -----------------------------------------------------------------------------------------------------------
@@ -241,5 +241,5 @@ def test_long_lists_of_every_kind_and_more_matches_than_there_is_room_for() -> N
         + [([8], at(35.0, 36.0))]
         + [([0, 5], at(3.0, 3.0)), ([0, 1, 5, 6], (3.0, 3.0, 4.0, 4.0))]
     )
-    assert index.match(store, batch).candidates > 60 * 200
+    assert index.match(store, batch)[1].candidates > 60 * 200
     assert found(index, store, batch) == expected(store, batch)

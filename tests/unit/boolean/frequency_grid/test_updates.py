@@ -41,8 +41,8 @@ def test_clauses_come_and_go_and_are_seen_at_once(seed: int) -> None:
         insert(index, store, world.clauses(25))
         remove(index, store, world.rng.choice(store.n, 12, replace=False).tolist())
         assert found(index, store, batch) == expected(store, batch)
-        matches = index.match(store, batch)
-        assert len(matches.clause) <= matches.candidates <= store.n_alive * len(batch)
+        groups, work = index.match(store, batch)
+        assert groups.n_pairs <= work.candidates <= store.n_alive * len(batch)
 
 
 def test_everything_may_go() -> None:

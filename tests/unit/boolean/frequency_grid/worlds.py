@@ -53,8 +53,9 @@ def built(
 
 def found(index: BooleanIndex, store: ClauseStore, batch: MessageBatch) -> list[tuple[int, int]]:
     """Every pair the index gives, sorted; one given twice stands there twice."""
-    matches = index.match(store, batch)
-    return sorted(zip(matches.message.tolist(), matches.clause.tolist(), strict=True))
+    groups, _ = index.match(store, batch)
+    message, clause = groups.pairs()
+    return sorted(zip(message.tolist(), clause.tolist(), strict=True))
 
 
 def expected(store: ClauseStore, batch: MessageBatch) -> list[tuple[int, int]]:

@@ -13,8 +13,8 @@ from nearcast.boolean.index import BooleanIndex
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.growing import resized
 from nearcast.columns.messages import MessageBatch
-from nearcast.engine.groups import Matches
-from nearcast.engine.kernel_calls import Stamps, collect
+from nearcast.engine.groups import Groups, Work
+from nearcast.engine.kernel_calls import Stamps, run_until_it_fits
 from nearcast.engine.registry import Parameters
 from nearcast.kernels.keyword_sets import count_clauses
 from nearcast.kernels.layouts import ClauseArrays
@@ -181,7 +181,7 @@ class AdaptiveTree(BooleanIndex):
 
     # --- matching ------------------------------------------------------------------------------------------------------
 
-    def match(self, clauses: ClauseStore, messages: MessageBatch) -> Matches:
+    def match(self, clauses: ClauseStore, messages: MessageBatch) -> tuple[Groups, Work]:
         tree, layout, arrays = self._tree, clauses.layout(), messages.arrays
         stamp, mark = self._stamps.take(messages.n_keywords, len(messages))
         longest = int(np.diff(arrays.keyword_start).max(initial=0))
@@ -190,7 +190,7 @@ class AdaptiveTree(BooleanIndex):
         queue, cell = self._scratch.take(n_nodes, has_boxes)
         rank, is_refining = np.empty(longest, np.int32), self._options.is_refining
         scratch = (stamp, rank, queue[:n_nodes], queue[n_nodes : 2 * n_nodes], queue[2 * n_nodes :], cell)
-        return collect(
+        return run_until_it_fits(
             len(messages),
             lambda first, n_out, output: match_messages(tree, layout, arrays, is_refining, scratch, mark, first, n_out, output),
         )

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore, take_lists
 from nearcast.columns.messages import MessageBatch
-from nearcast.engine.groups import Matches
-from nearcast.engine.kernel_calls import Stamps, collect
+from nearcast.engine.groups import Groups, Work, joined, total
+from nearcast.engine.kernel_calls import Stamps, run_until_it_fits
 from nearcast.engine.registry import Parameters, check_choice, check_range
 from nearcast.kernels.layouts import MessageArrays
 from nearcast.papers.boolean.buffered import BufferedIndex
@@ -156,7 +156,7 @@ class CostFilter(BufferedIndex):
     def _encoded(self, messages: MessageBatch) -> _Encoded:
         return _Encoded(messages.arrays, rank_messages(self._filed, messages.arrays), message_cells(self._tree, messages))
 
-    def match_built(self, clauses: ClauseStore, messages: MessageBatch) -> Matches:
+    def match_built(self, clauses: ClauseStore, messages: MessageBatch) -> tuple[Groups, Work]:
         encoded = self._encoded(messages)
         estimated = self._estimated(encoded)
         goes_by_trie = estimated.trie * self._costs.caution[0] < estimated.quadtree
@@ -165,30 +165,31 @@ class CostFilter(BufferedIndex):
         if goes_by_trie.all():
             return self._match_by_trie(clauses, encoded)
         by_trie, by_quadtree = np.flatnonzero(goes_by_trie), np.flatnonzero(~goes_by_trie)
-        one = self._match_by_trie(clauses, encoded.rows(by_trie))
-        two = self._match_by_quadtree(clauses, encoded.rows(by_quadtree))
-        message = np.concatenate([by_trie[one.message], by_quadtree[two.message]]).astype(np.int32)
-        order = np.argsort(message, kind="stable")
-        clause = np.concatenate([one.clause, two.clause])[order]
-        return Matches(message[order], clause, one.nodes_visited + two.nodes_visited, one.candidates + two.candidates)
+        groups, work = self._match_by_trie(clauses, encoded.rows(by_trie))
+        other_groups, other_work = self._match_by_quadtree(clauses, encoded.rows(by_quadtree))
+        parts = [
+            groups._replace(key=by_trie.astype(np.int32)),
+            other_groups._replace(key=by_quadtree.astype(np.int32)),
+        ]
+        return joined(parts, len(messages)), total([work, other_work])
 
-    def _match_by_trie(self, clauses: ClauseStore, encoded: _Encoded) -> Matches:
+    def _match_by_trie(self, clauses: ClauseStore, encoded: _Encoded) -> tuple[Groups, Work]:
         is_alive, trie, filed = clauses.layout().is_alive, self._trie, self._filed
         messages, ranked, _ = encoded
         stamp, mark = self._stamped(ranked)
         scratch = (stamp, walk_stack(trie, ranked))
-        return collect(
+        return run_until_it_fits(
             len(messages.x0),
             lambda first, n_out, output: match_by_trie(
                 trie, filed, is_alive, ranked, messages, mark, BY_COST, scratch, first, n_out, output
             ),
         )
 
-    def _match_by_quadtree(self, clauses: ClauseStore, encoded: _Encoded) -> Matches:
+    def _match_by_quadtree(self, clauses: ClauseStore, encoded: _Encoded) -> tuple[Groups, Work]:
         is_alive, trie, tree, filed, costs = clauses.layout().is_alive, self._trie, self._tree, self._filed, self._costs
         messages, ranked, cells = encoded
         scratch, mark = self._scratch(ranked)
-        return collect(
+        return run_until_it_fits(
             len(messages.x0),
             lambda first, n_out, output: match_messages(
                 trie, tree, filed, costs, is_alive, ranked, cells, messages, mark, scratch, first, n_out, output

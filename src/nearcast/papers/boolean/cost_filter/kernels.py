@@ -133,7 +133,7 @@ def prune_lists(trie, tree, filed, costs, is_alive, ranked, cells, messages, mes
 
 @kernel
 def match_messages(trie, tree, filed, costs, is_alive, ranked, cells, messages, mark, scratch, first, n_out, output):
-    """Append every matching pair, by the quadtree; see `kernel_calls.collect` for `first`, `n_out` and the result."""
+    """Append every matching pair, by the quadtree; see `kernel_calls.run_until_it_fits` for `first`, `n_out` and the result."""
     stamp, stack, found, room = scratch.stamp, scratch.search_stack, scratch.found, scratch.window.size
     cell_x, cell_y, cell_size, child_start = tree.cell_x, tree.cell_y, tree.cell_size, tree.child_start
     cover_start, cover, other_start, other = tree.cover_start, tree.cover, tree.other_start, tree.other

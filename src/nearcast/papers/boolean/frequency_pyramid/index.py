@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from nearcast.boolean.index import BooleanIndex
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
-from nearcast.engine.groups import Matches
-from nearcast.engine.kernel_calls import Stamps, collect
+from nearcast.engine.groups import Groups, Work
+from nearcast.engine.kernel_calls import Stamps, run_until_it_fits
 from nearcast.engine.registry import Parameters, check_range
 from nearcast.kernels.quadtree import DEEPEST
 from nearcast.papers.boolean.frequency_pyramid.allocate import empty_pyramid, empty_work, trimmed, widened_frequency, with_room
@@ -125,11 +125,11 @@ class FrequencyPyramid(BooleanIndex):
 
     # --- matching ------------------------------------------------------------------------------------------------------
 
-    def match(self, clauses: ClauseStore, messages: MessageBatch) -> Matches:
+    def match(self, clauses: ClauseStore, messages: MessageBatch) -> tuple[Groups, Work]:
         stamp, mark = self._stamps.take(messages.n_keywords, len(messages))
         pyramid, layout, max_depth = self._pyramid, clauses.layout(), self.parameters.max_depth
         scratch = (stamp, *_room(pyramid, max_depth, messages))
-        return collect(
+        return run_until_it_fits(
             len(messages),
             lambda first, n_out, output: match_messages(
                 pyramid, max_depth, layout, messages.arrays, scratch, mark, first, n_out, output

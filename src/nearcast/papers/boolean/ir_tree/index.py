@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
-from nearcast.engine.groups import Matches
-from nearcast.engine.kernel_calls import Stamps, collect
+from nearcast.engine.groups import Groups, Work
+from nearcast.engine.kernel_calls import Stamps, run_until_it_fits
 from nearcast.engine.registry import Parameters
 from nearcast.errors import IndexParameterError
 from nearcast.papers.boolean.buffered import BufferedIndex
@@ -55,7 +55,7 @@ class IRTree(BufferedIndex):
         boxes = [layout.x0[slots], layout.y0[slots], layout.x1[slots], layout.y1[slots]]
         self._index = file_keywords(pack(boxes, slots, self.parameters.node_capacity), layout)
 
-    def match_built(self, clauses: ClauseStore, messages: MessageBatch) -> Matches:
+    def match_built(self, clauses: ClauseStore, messages: MessageBatch) -> tuple[Groups, Work]:
         stamp, mark = self._stamps.take(messages.n_keywords, len(messages))
         layout, index = clauses.layout(), self._index
         places = int(index.tree.head[PLACES])
@@ -63,7 +63,7 @@ class IRTree(BufferedIndex):
         # Depth first: at most one node's children are pending per level.
         stack = np.empty((self._height() + 1) * places, np.int32)
         scratch = (stamp, stack, np.empty(longest + 1, np.int64), np.empty(places, np.int32))
-        return collect(
+        return run_until_it_fits(
             len(messages),
             lambda first, n_out, output: match_messages(index, layout, messages.arrays, scratch, mark, first, n_out, output),
         )

@@ -12,8 +12,8 @@ from nearcast.boolean.index import BooleanIndex
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.growing import resized
 from nearcast.columns.messages import MessageBatch
-from nearcast.engine.groups import Matches
-from nearcast.engine.kernel_calls import Stamps, collect
+from nearcast.engine.groups import Groups, Work
+from nearcast.engine.kernel_calls import Stamps, run_until_it_fits
 from nearcast.engine.registry import Parameters
 from nearcast.kernels import sorting
 from nearcast.kernels.keyword_sets import count_clauses
@@ -67,10 +67,10 @@ class KeywordFirst(BooleanIndex):
         count_clauses(layout.keyword_start, layout.keyword, slots, self._posting.frequency, -1)
         build.withdraw_clauses(self._posting, slots)
 
-    def match(self, clauses: ClauseStore, messages: MessageBatch) -> Matches:
+    def match(self, clauses: ClauseStore, messages: MessageBatch) -> tuple[Groups, Work]:
         stamp, mark = self._stamps.take(messages.n_keywords, len(messages))
         layout, posting = clauses.layout(), self._posting
-        return collect(
+        return run_until_it_fits(
             len(messages),
             lambda first, n_out, output: match_messages(posting, layout, messages.arrays, stamp, mark, first, n_out, output),
         )

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
-from nearcast.engine.groups import Matches
-from nearcast.engine.kernel_calls import Stamps, collect
+from nearcast.engine.groups import Groups, Work
+from nearcast.engine.kernel_calls import Stamps, run_until_it_fits
 from nearcast.engine.registry import Parameters, check_choice, check_range
 from nearcast.papers.boolean.buffered import BufferedIndex
 from nearcast.papers.boolean.pivot_quadtree.assemble import build_quadtree
@@ -71,13 +71,13 @@ class PivotQuadtree(BufferedIndex):
         self._filed, _, frequency = build_trie(clauses.layout(), slots, clauses.n_keywords, FREQUENT_FIRST)
         self._tree = build_quadtree(self._filed, frequency, self.parameters.growth)
 
-    def match_built(self, clauses: ClauseStore, messages: MessageBatch) -> Matches:
+    def match_built(self, clauses: ClauseStore, messages: MessageBatch) -> tuple[Groups, Work]:
         layout, filed, tree = clauses.layout(), self._filed, self._tree
         ranked = rank_messages(filed, messages.arrays)
         cells = message_cells(tree, messages)
         stamp, before = self._stamps.take(int(filed.n_ranks[0]) + 1, len(ranked.rank))
         scratch = (stamp, *search_room(tree))
-        return collect(
+        return run_until_it_fits(
             len(messages),
             lambda first, n_out, output: match_messages(
                 tree, filed, layout.is_alive, ranked, cells, messages.arrays, before + 1, scratch, first, n_out, output

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from nearcast.boolean.index import BooleanIndex
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
-from nearcast.engine.groups import Matches
-from nearcast.engine.kernel_calls import Stamps, collect
+from nearcast.engine.groups import Groups, Work
+from nearcast.engine.kernel_calls import Stamps, run_until_it_fits
 from nearcast.engine.registry import Parameters
 from nearcast.errors import IndexParameterError
 from nearcast.kernels.compile import Kernel
@@ -149,7 +149,7 @@ class CellIndex(BooleanIndex):
 
     # --- matching ------------------------------------------------------------------------------------------------------
 
-    def match(self, clauses: ClauseStore, messages: MessageBatch) -> Matches:
+    def match(self, clauses: ClauseStore, messages: MessageBatch) -> tuple[Groups, Work]:
         stamp, mark = self._stamps.take(messages.n_keywords, len(messages))
         longest = int(np.diff(messages.arrays.keyword_start).max(initial=0)) + 1
         n_keys = longest * (self.parameters.max_depth + 1)
@@ -157,7 +157,7 @@ class CellIndex(BooleanIndex):
         scratch = (stamp, np.empty(n_keys, np.int64), np.empty(n_keys, np.int64), np.empty(n_lists + 1, np.int64))
         lists, layout, match_messages = self._lists, clauses.layout(), self.match_kernel
         grid = (self._places.frame, self.parameters.max_depth)
-        return collect(
+        return run_until_it_fits(
             len(messages),
             lambda first, n_out, output: match_messages(
                 lists, grid, layout, messages.arrays, scratch, mark, first, n_out, output

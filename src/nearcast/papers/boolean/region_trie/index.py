@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
-from nearcast.engine.groups import Matches
-from nearcast.engine.kernel_calls import Stamps, collect
+from nearcast.engine.groups import Groups, Work
+from nearcast.engine.kernel_calls import Stamps, run_until_it_fits
 from nearcast.engine.registry import Parameters, check_choice
 from nearcast.kernels.layouts import ClauseArrays
 from nearcast.papers.boolean.buffered import BufferedIndex
@@ -71,13 +71,13 @@ class RegionTrie(BufferedIndex):
         order = self.parameters.keyword_order
         self._filed, self._trie, _ = build_trie(clauses.layout(), slots, clauses.n_keywords, order)
 
-    def match_built(self, clauses: ClauseStore, messages: MessageBatch) -> Matches:
+    def match_built(self, clauses: ClauseStore, messages: MessageBatch) -> tuple[Groups, Work]:
         layout, filed, trie = clauses.layout(), self._filed, self._trie
         ranked = rank_messages(filed, messages.arrays)
         stamp, before = self._stamps.take(int(filed.n_ranks[0]) + 1, len(ranked.rank))
         scratch = (stamp, walk_stack(trie, ranked))
         way, mark = WAYS[self.parameters.probe], before + 1
-        return collect(
+        return run_until_it_fits(
             len(messages),
             lambda first, n_out, output: match_messages(
                 trie, filed, layout.is_alive, ranked, messages.arrays, mark, way, scratch, first, n_out, output

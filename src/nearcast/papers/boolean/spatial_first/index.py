@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from nearcast.boolean.index import BooleanIndex
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
-from nearcast.engine.groups import Matches
-from nearcast.engine.kernel_calls import Stamps, collect
+from nearcast.engine.groups import Groups, Work
+from nearcast.engine.kernel_calls import Stamps, run_until_it_fits
 from nearcast.engine.registry import Parameters
 from nearcast.errors import IndexParameterError
 from nearcast.papers.boolean.kernels.rtree import N_NODES, NO_NODE, PLACES, ROOT, RTreeArrays, empty_rtree, pack, with_room
@@ -66,12 +66,12 @@ class SpatialFirst(BooleanIndex):
     def delete(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> None:
         """Dead clauses stay in their leaves and are skipped until the next build."""
 
-    def match(self, clauses: ClauseStore, messages: MessageBatch) -> Matches:
+    def match(self, clauses: ClauseStore, messages: MessageBatch) -> tuple[Groups, Work]:
         stamp, mark = self._stamps.take(messages.n_keywords, len(messages))
         layout, tree = clauses.layout(), self._tree
         # Depth first: at most one node's children are pending per level.
         scratch = (stamp, np.empty((self._height() + 1) * int(tree.head[PLACES]), np.int32))
-        return collect(
+        return run_until_it_fits(
             len(messages),
             lambda first, n_out, output: match_messages(tree, layout, messages.arrays, scratch, mark, first, n_out, output),
         )

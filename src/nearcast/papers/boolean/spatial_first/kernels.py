@@ -11,7 +11,7 @@ from nearcast.papers.boolean.kernels.rtree import PLACES, ROOT, insert_item
 
 @kernel
 def match_messages(tree, clauses, messages, scratch, mark, first, n_out, output):
-    """Append every matching pair; see `kernel_calls.collect` for `first`, `n_out` and the result.
+    """Append every matching pair; see `kernel_calls.run_until_it_fits` for `first`, `n_out` and the result.
 
     A clause stands in one leaf, and a leaf has one parent: no pair is found twice.
     """

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
-from nearcast.engine.groups import Matches
-from nearcast.engine.kernel_calls import Stamps, collect
+from nearcast.engine.groups import Groups, Work
+from nearcast.engine.kernel_calls import Stamps, run_until_it_fits
 from nearcast.engine.registry import Parameters
 from nearcast.papers.boolean.buffered import BufferedIndex
 from nearcast.papers.boolean.kernels.keyword_lists import NO_KEYWORD, KeywordListArrays, file_lists
@@ -59,7 +59,7 @@ class CountTree(BufferedIndex):
         start, keyword = order.ordered(layout, in_leaves, n_keywords, is_local=True)
         self._index = place_keywords(tree, start, keyword)
 
-    def match_built(self, clauses: ClauseStore, messages: MessageBatch) -> Matches:
+    def match_built(self, clauses: ClauseStore, messages: MessageBatch) -> tuple[Groups, Work]:
         layout, index = clauses.layout(), self._index
         stamp, keyword_mark = self._stamps.take(messages.n_keywords, len(messages))
         longest = int(np.diff(messages.arrays.keyword_start).max(initial=0))
@@ -76,7 +76,7 @@ class CountTree(BufferedIndex):
             stop: tuple[int, int] = match_by_counts(index, layout, messages.arrays, scratch, marks, first, n_out, output)
             return stop
 
-        return collect(len(messages), match_from)
+        return run_until_it_fits(len(messages), match_from)
 
     def explain_built(self, clauses: ClauseStore, messages: MessageBatch, slot: int) -> list[str]:
         tree, arrays, lists = self._index.tree, messages.arrays, self._index.lists

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from nearcast.boolean.index import BooleanIndex
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
-from nearcast.engine.groups import Matches
+from nearcast.engine.groups import Groups, Work
 from nearcast.engine.registry import Parameters
 from nearcast.papers.boolean.textual_rtree.count_tree import CountTree
 from nearcast.papers.boolean.textual_rtree.parameters import TextualRTreeParameters
@@ -42,7 +42,7 @@ class TextualRTree(BooleanIndex):
     def delete(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> None:
         self._form.delete(clauses, slots)
 
-    def match(self, clauses: ClauseStore, messages: MessageBatch) -> Matches:
+    def match(self, clauses: ClauseStore, messages: MessageBatch) -> tuple[Groups, Work]:
         return self._form.match(clauses, messages)
 
     def explain(self, clauses: ClauseStore, messages: MessageBatch, slot: int) -> list[str]:

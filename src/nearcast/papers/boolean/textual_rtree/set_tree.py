@@ -12,8 +12,8 @@ from nearcast.boolean.index import BooleanIndex
 from nearcast.columns.clauses import ClauseStore, take_lists
 from nearcast.columns.growing import resized
 from nearcast.columns.messages import MessageBatch
-from nearcast.engine.groups import Matches
-from nearcast.engine.kernel_calls import Stamps, collect
+from nearcast.engine.groups import Groups, Work
+from nearcast.engine.kernel_calls import Stamps, run_until_it_fits
 from nearcast.engine.registry import Parameters
 from nearcast.kernels.layouts import ClauseArrays
 from nearcast.kernels.pools import ListPool
@@ -93,12 +93,12 @@ class SetTree(BooleanIndex):
     def delete(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> None:
         """Dead clauses stay in their leaves, and their keywords in the sets, until the next build."""
 
-    def match(self, clauses: ClauseStore, messages: MessageBatch) -> Matches:
+    def match(self, clauses: ClauseStore, messages: MessageBatch) -> tuple[Groups, Work]:
         stamp, mark = self._stamps.take(messages.n_keywords, len(messages))
         layout, index = clauses.layout(), self._index
         # Depth first: at most one node's children are pending per level.
         scratch = (stamp, np.empty((self._height() + 1) * int(index.tree.head[PLACES]), np.int32))
-        return collect(
+        return run_until_it_fits(
             len(messages),
             lambda first, n_out, output: match_by_sets(index, layout, messages.arrays, scratch, mark, first, n_out, output),
         )

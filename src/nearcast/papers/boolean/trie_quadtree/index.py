@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
-from nearcast.engine.groups import Matches
-from nearcast.engine.kernel_calls import Stamps, collect
+from nearcast.engine.groups import Groups, Work
+from nearcast.engine.kernel_calls import Stamps, run_until_it_fits
 from nearcast.engine.registry import Parameters, check_choice, check_range
 from nearcast.papers.boolean.buffered import BufferedIndex
 from nearcast.papers.boolean.pivot_quadtree.frame import cells_of
@@ -75,14 +75,14 @@ class TrieQuadtree(BufferedIndex):
     def build_whole(self, clauses: ClauseStore, slots: NDArray[np.int32], history: MessageBatch | None) -> None:
         self._file(*build_trie(clauses.layout(), slots, clauses.n_keywords, self.parameters.keyword_order)[:2])
 
-    def match_built(self, clauses: ClauseStore, messages: MessageBatch) -> Matches:
+    def match_built(self, clauses: ClauseStore, messages: MessageBatch) -> tuple[Groups, Work]:
         is_alive, filed, trie, forest = clauses.layout().is_alive, self._filed, self._trie, self._forest
         ranked, cells = rank_messages(filed, messages.arrays), self._cells(messages)
         stamp, before = self._stamps.take(int(filed.n_ranks[0]) + 1, len(ranked.rank))
         # Depth first: at most one node's children are pending per level.
         tree_stack = np.empty(len(forest.level_start) * int(forest.widest[0]) + 1, np.int32)
         scratch = (stamp, walk_stack(trie, ranked), tree_stack)
-        return collect(
+        return run_until_it_fits(
             len(messages),
             lambda first, n_out, output: match_messages(
                 trie, forest, filed, is_alive, ranked, cells, messages.arrays, before + 1, scratch, first, n_out, output

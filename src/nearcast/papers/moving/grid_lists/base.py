@@ -13,8 +13,8 @@ from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.frames import frame_of
 from nearcast.columns.growing import resized
 from nearcast.columns.messages import MessageBatch
-from nearcast.engine.groups import Found, Matches
-from nearcast.engine.kernel_calls import Stamps, collect
+from nearcast.engine.groups import Groups, Work
+from nearcast.engine.kernel_calls import Stamps, run_until_it_fits
 from nearcast.engine.registry import Parameters
 from nearcast.errors import IndexParameterError
 from nearcast.kernels.keyword_sets import count_clauses
@@ -104,10 +104,10 @@ class GridIndex(MovingIndex):
         count_clauses(layout.keyword_start, layout.keyword, slots, self._frequency, -1)
         self._clauses.unfile(self._postings(clauses, slots))
 
-    def match(self, clauses: ClauseStore, batch: MessageBatch) -> Matches:
+    def match(self, clauses: ClauseStore, batch: MessageBatch) -> tuple[Groups, Work]:
         stamp, mark = self._stamps.take(batch.n_keywords, len(batch))
         layout, lists = clauses.layout(), self._clauses.lists
-        return collect(
+        return run_until_it_fits(
             len(batch),
             lambda first, n_out, output: match_messages(lists, layout, batch.arrays, stamp, mark, first, n_out, output),
         )
@@ -115,8 +115,10 @@ class GridIndex(MovingIndex):
     def store(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32]) -> None:
         self._messages.store(messages, slots)
 
-    def look(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], besides: Boxes) -> Found:
-        return self._messages.look(clauses, messages, slots, besides)
+    def find_messages(
+        self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], excluded: Boxes
+    ) -> tuple[Groups, Work]:
+        return self._messages.find_messages(clauses, messages, slots, excluded)
 
     def purge(self, clauses: ClauseStore, messages: LiveMessages) -> None:
         self._messages.build(messages)

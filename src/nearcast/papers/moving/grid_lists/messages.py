@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.frames import frame_of
-from nearcast.engine.groups import Found
-from nearcast.moving.index import Boxes, collect_pairs
+from nearcast.engine.groups import Groups, Work
+from nearcast.engine.kernel_calls import run_until_it_fits
+from nearcast.moving.index import Boxes
 from nearcast.moving.live_messages import LiveMessages
 from nearcast.papers.moving.grid_lists.kernels.match import look_for_messages
 from nearcast.papers.moving.grid_lists.keyword_grid import GridSide, Postings, Shape, postings_of_messages
@@ -46,13 +47,16 @@ class MessageGrid:
         count[: len(self._n_with)] += self._n_with
         self._n_with = count.astype(np.int64)
 
-    def look(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], besides: Boxes) -> Found:
+    def find_messages(
+        self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], excluded: Boxes
+    ) -> tuple[Groups, Work]:
         layout, live, lists, n_with = clauses.layout(), messages.layout(), self._side.lists, self._n_with
-        return collect_pairs(
+        return run_until_it_fits(
             len(slots),
             lambda first, n_out, output: look_for_messages(
-                lists, n_with, layout, live, slots, tuple(besides), first, n_out, output
+                lists, n_with, layout, live, slots, tuple(excluded), first, n_out, output
             ),
+            is_by_clause=True,
         )
 
     def stats(self) -> dict[str, int | float]:

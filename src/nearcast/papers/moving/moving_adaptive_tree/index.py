@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
-from nearcast.engine.groups import Differences, Found, Matches
+from nearcast.engine.groups import Groups, Work
 from nearcast.engine.registry import Parameters
 from nearcast.moving.index import Boxes, MovingIndex
 from nearcast.moving.live_messages import LiveMessages
@@ -49,16 +49,20 @@ class MovingAdaptiveTree(MovingIndex):
     def delete(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32]) -> None:
         self._tree.delete_beside(clauses, messages, slots)
 
-    def match(self, clauses: ClauseStore, batch: MessageBatch) -> Matches:
+    def match(self, clauses: ClauseStore, batch: MessageBatch) -> tuple[Groups, Work]:
         return self._tree.match(clauses, batch)
 
     def store(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32]) -> None:
         self._tree.store(messages, slots)
 
-    def look(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], besides: Boxes) -> Found:
-        return self._tree.look(clauses, messages, slots, besides)
+    def find_messages(
+        self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], excluded: Boxes
+    ) -> tuple[Groups, Work]:
+        return self._tree.find_messages(clauses, messages, slots, excluded)
 
-    def move(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], to: Boxes) -> Differences:
+    def move(
+        self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], to: Boxes
+    ) -> tuple[Groups, Groups, Work]:
         if isinstance(self._tree, SeparatedTree):
             return super().move(clauses, messages, slots, to)
         return self._tree.move_beside(clauses, messages, slots, to)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore
-from nearcast.engine.groups import Found
+from nearcast.engine.groups import Groups, Work
 from nearcast.moving.index import Boxes, write_boxes
 from nearcast.moving.live_messages import LiveMessages
 from nearcast.papers.boolean.adaptive_tree.index import AdaptiveTree
@@ -43,8 +43,10 @@ class SeparatedTree(AdaptiveTree):
     def drop_dead(self, messages: LiveMessages) -> None:
         self._grid.build(messages)
 
-    def look(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], besides: Boxes) -> Found:
-        return self._grid.look(clauses, messages, slots, besides)
+    def find_messages(
+        self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], excluded: Boxes
+    ) -> tuple[Groups, Work]:
+        return self._grid.find_messages(clauses, messages, slots, excluded)
 
     def insert_beside(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32]) -> None:
         self.insert(clauses, slots)

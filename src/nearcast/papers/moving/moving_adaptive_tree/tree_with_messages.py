@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.growing import resized
 from nearcast.columns.messages import MessageBatch
-from nearcast.engine.groups import Differences, Found
-from nearcast.kernels.layouts import CANDIDATES, NODES, ClauseArrays
+from nearcast.engine.groups import Groups, Work, single_pairs
+from nearcast.engine.kernel_calls import run_until_it_fits
+from nearcast.kernels.layouts import CANDIDATES, NODES, ClauseArrays, Output
 from nearcast.kernels.pools import N_CLASSES, NO_CHUNK
-from nearcast.moving.index import Boxes, collect_pairs
-from nearcast.moving.kernels.live_messages import PairOutput
+from nearcast.moving.index import Boxes
 from nearcast.moving.live_messages import LiveMessages
 from nearcast.papers.boolean.adaptive_tree.allocate import with_room
 from nearcast.papers.boolean.adaptive_tree.index import AdaptiveTree
@@ -126,14 +126,17 @@ class ListedTree(AdaptiveTree):
         self._wide = self._wide[is_alive[self._wide] != 0]
         drop_dead(self._lists, is_alive, len(self._lists.own) // LIST_FIELDS)
 
-    def look(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], besides: Boxes) -> Found:
+    def find_messages(
+        self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], excluded: Boxes
+    ) -> tuple[Groups, Work]:
         layout, live, refines, wide = clauses.layout(), messages.layout(), self._options.is_refining, self._wide
-        tree, lists, scratch, others = self._tree, self._lists, self._ways(layout), tuple(besides)
-        return collect_pairs(
+        tree, lists, scratch, others = self._tree, self._lists, self._ways(layout), tuple(excluded)
+        return run_until_it_fits(
             len(slots),
             lambda first, n_out, output: look_in_lists(
                 tree, lists, layout, live, scratch, wide, refines, slots, others, first, n_out, output
             ),
+            is_by_clause=True,
         )
 
     # --- clauses -----------------------------------------------------------------------------------------------------
@@ -148,7 +151,9 @@ class ListedTree(AdaptiveTree):
     def delete_beside(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32]) -> None:
         self._change_beside(clauses, messages, maintain.change_clauses, slots, lambda: -1, slots[:0])
 
-    def move_beside(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], to: Boxes) -> Differences:
+    def move_beside(
+        self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], to: Boxes
+    ) -> tuple[Groups, Groups, Work]:
         """Move clauses; returns what that changes."""
         own, layout = tuple(side.copy() for side in to), clauses.layout()
         if self._moved.is_used:
@@ -162,7 +167,7 @@ class ListedTree(AdaptiveTree):
         if self._moved.is_news(int(self._tree.head[N_FILED])):
             self._rebuild(clauses, slots[:0])
             self.restore_messages(messages)
-        return moves.differences()
+        return moves.changes()
 
     def _change_beside(
         self,
@@ -290,23 +295,24 @@ class _Moves:
 
     def __init__(self) -> None:
         none = np.empty(_FIRST_PAIRS, np.int32)
-        self.output = PairOutput(none, none.copy(), np.zeros(TRAVEL_COUNTERS, np.int64))
+        self.output = Output(none, none.copy(), np.zeros(TRAVEL_COUNTERS, np.int64))
 
     def run(self, *arguments: Any) -> int:
         status = int(move_clauses(*arguments))
         if status == FULL:
             old, n = self.output, int(self.output.counters[N_PAIRS])
             room = 2 * len(old.clause)
-            self.output = PairOutput(resized(old.clause, room, None, n), resized(old.message, room, None, n), old.counters)
+            self.output = Output(resized(old.message, room, None, n), resized(old.clause, room, None, n), old.counters)
             return plain.SHORT
         return status
 
-    def differences(self) -> Differences:
+    def changes(self) -> tuple[Groups, Groups, Work]:
         counters, n = self.output.counters, int(self.output.counters[N_PAIRS])
         clause, message = self.output.clause[:n], self.output.message[:n]
         is_left = message >= 0
-        left = Found(clause[is_left], message[is_left], int(counters[NODES]), int(counters[CANDIDATES]))
-        return Differences(left, Found(clause[~is_left], ~message[~is_left], 0, 0))
+        left = single_pairs(clause[is_left], message[is_left])
+        entered = single_pairs(clause[~is_left], ~message[~is_left])
+        return left, entered, Work(int(counters[NODES]), int(counters[CANDIDATES]))
 
 
 def no_lists() -> ListArrays:

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
-from nearcast.engine.groups import Found, Matches
-from nearcast.moving.index import Boxes, MovingIndex, collect_pairs
+from nearcast.engine.groups import Groups, Work
+from nearcast.engine.kernel_calls import run_until_it_fits
+from nearcast.moving.index import Boxes, MovingIndex
 from nearcast.moving.live_messages import LiveMessages
 from nearcast.papers.boolean.quadtrees.cell_index import CellIndex, CellParameters
 from nearcast.papers.boolean.quadtrees.layout import DEPTHS, N_BOUND, N_FILED, N_LISTS, OWNER_SHIFT
@@ -71,30 +72,36 @@ class MovingCells(MovingIndex):
     def delete(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32]) -> None:
         self._cells.delete(clauses, slots)
 
-    def match(self, clauses: ClauseStore, batch: MessageBatch) -> Matches:
+    def match(self, clauses: ClauseStore, batch: MessageBatch) -> tuple[Groups, Work]:
         return self._cells.match(clauses, batch)
 
     def store(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32]) -> None:
         self._messages.store(messages, slots)
 
-    def look(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], besides: Boxes) -> Found:
+    def find_messages(
+        self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], excluded: Boxes
+    ) -> tuple[Groups, Work]:
         layout, live, cells, lists = clauses.layout(), messages.layout(), self._cells._lists, self._messages.lists
         grid = (self._cells._places.frame, self.parameters.max_depth)
-        return collect_pairs(
+        return run_until_it_fits(
             len(slots),
             lambda first, n_out, output: look_in_cells(
-                cells, lists, grid, layout, live, slots, tuple(besides), first, n_out, output
+                cells, lists, grid, layout, live, slots, tuple(excluded), first, n_out, output
             ),
+            is_by_clause=True,
         )
 
-    def look_around(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], boxes: Boxes) -> Found:
+    def find_messages_in(
+        self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], boxes: Boxes
+    ) -> tuple[Groups, Work]:
         layout, live, cells, lists = clauses.layout(), messages.layout(), self._cells._lists, self._messages.lists
         grid, depths = (self._cells._places.frame, self.parameters.max_depth), self._messages.depths
-        return collect_pairs(
+        return run_until_it_fits(
             len(slots),
             lambda first, n_out, output: look_around_in_cells(
                 cells, lists, depths, grid, layout, live, slots, tuple(boxes), first, n_out, output
             ),
+            is_by_clause=True,
         )
 
     def purge(self, clauses: ClauseStore, messages: LiveMessages) -> None:

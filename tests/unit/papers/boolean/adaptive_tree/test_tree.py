@@ -176,8 +176,9 @@ def make(**parameters: Any) -> AdaptiveTree:
 
 
 def pairs(index: AdaptiveTree, clauses: ClauseStore, messages: MessageBatch) -> list[tuple[int, int]]:
-    found = index.match(clauses, messages)
-    return sorted(zip(found.message.tolist(), found.clause.tolist(), strict=True))
+    groups, _ = index.match(clauses, messages)
+    message, clause = groups.pairs()
+    return sorted(zip(message.tolist(), clause.tolist(), strict=True))
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)

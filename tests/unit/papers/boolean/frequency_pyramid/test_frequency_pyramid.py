@@ -164,11 +164,10 @@ def assert_pyramid_holds(index: FrequencyPyramid, clauses: ClauseStore) -> None:
 
 
 def assert_answers(index: FrequencyPyramid, clauses: ClauseStore, messages: MessageBatch) -> None:
-    found, expected = index.match(clauses, messages), Scan(Scan.parameters_class()).match(clauses, messages)
-    assert sorted(zip(found.message.tolist(), found.clause.tolist(), strict=True)) == sorted(
-        zip(expected.message.tolist(), expected.clause.tolist(), strict=True)
-    )
-    assert len(found.clause) <= found.candidates <= clauses.n_alive * len(messages)
+    (groups, work), (expected, _) = index.match(clauses, messages), Scan(Scan.parameters_class()).match(clauses, messages)
+    message, clause = groups.pairs()
+    assert sorted(zip(message.tolist(), clause.tolist(), strict=True)) == sorted(zip(*expected.pairs(), strict=True))
+    assert groups.n_pairs <= work.candidates <= clauses.n_alive * len(messages)
 
 
 def remove(index: FrequencyPyramid, clauses: ClauseStore, owners: NDArray[Any]) -> None:
@@ -324,8 +323,8 @@ def test_keywords_with_one_bit_in_common_are_told_apart() -> None:
         for keyword, n_expected in ((1, 1), (other, 0)):
             sides = [np.array([value]) for value in (low, low, high, high)]
             arrays = MessageArrays(np.array([0, 2], np.int64), np.array([0, keyword], np.int32), *sides)
-            found = index.match(clauses, MessageBatch(arrays, np.arange(1), 1000))
-            assert (len(found.clause), found.candidates) == (n_expected, 1)
+            groups, work = index.match(clauses, MessageBatch(arrays, np.arange(1), 1000))
+            assert (groups.n_pairs, work.candidates) == (n_expected, 1)
 
 
 @pytest.mark.parametrize("cleaned", [0, 1, 1000])

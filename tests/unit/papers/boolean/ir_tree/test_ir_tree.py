@@ -60,8 +60,8 @@ def test_only_clauses_with_all_their_keywords_are_candidates(
     for m in range(100):
         words = set(arrays.keyword[arrays.keyword_start[m] : arrays.keyword_start[m + 1]].tolist())
         n_having += sum(words.issuperset(layout.keyword[slice(*layout.keyword_start[c : c + 2])].tolist()) for c in range(200))
-    found = index.match(store, messages)
-    assert 0 < len(found.clause) <= found.candidates <= n_having
+    groups, work = index.match(store, messages)
+    assert 0 < groups.n_pairs <= work.candidates <= n_having
 
 
 def test_an_explanation_counts_lists_on_each_level(

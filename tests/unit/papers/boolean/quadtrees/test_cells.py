@@ -106,12 +106,11 @@ def assert_lists_hold(index: CellIndex, clauses: ClauseStore) -> None:
 
 
 def assert_answers(index: CellIndex, clauses: ClauseStore, messages: MessageBatch) -> None:
-    found, expected = index.match(clauses, messages), Scan(Scan.parameters_class()).match(clauses, messages)
-    assert sorted(zip(found.message.tolist(), found.clause.tolist(), strict=True)) == sorted(
-        zip(expected.message.tolist(), expected.clause.tolist(), strict=True)
-    )
-    assert found.message.tolist() == sorted(found.message.tolist())
-    assert len(found.clause) <= found.candidates <= clauses.n_alive * len(messages)
+    (groups, work), (expected, _) = index.match(clauses, messages), Scan(Scan.parameters_class()).match(clauses, messages)
+    message, clause = groups.pairs()
+    assert sorted(zip(message.tolist(), clause.tolist(), strict=True)) == sorted(zip(*expected.pairs(), strict=True))
+    assert message.tolist() == sorted(message.tolist())
+    assert groups.n_pairs <= work.candidates <= clauses.n_alive * len(messages)
 
 
 def remove(index: CellIndex, clauses: ClauseStore, owners: NDArray[np.int32]) -> None:
@@ -200,7 +199,7 @@ def test_guessing_and_area_differ_only_in_where_messages_are_expected() -> None:
         index.build(clauses)
         assert len(index._places.all_place) == (800 if is_guessing else 0)
         assert_answers(index, clauses, messages)
-        work.append(index.match(clauses, messages).candidates)
+        work.append(index.match(clauses, messages)[1].candidates)
     # Towns are crowded: by area their cells look unimportant and stay large.
     assert work[0] < work[1]
 
@@ -245,5 +244,5 @@ def test_more_pairs_than_the_first_room(name: str, largest: float) -> None:
     messages = message_batch(rng, 60, largest)
     for side in (messages.arrays.x0, messages.arrays.y0, messages.arrays.x1, messages.arrays.y1):
         np.clip(side, 0.0, 1.0, out=side)
-    assert len(index.match(clauses, messages).clause) == 60 * 90
+    assert index.match(clauses, messages)[0].n_pairs == 60 * 90
     assert_answers(index, clauses, messages)

@@ -63,7 +63,7 @@ def test_a_root_of_few_children_takes_their_entries(
     assert (index.stats()["depth"], int(tree.n_entries[root]), root) == (2, 9, 9)
     assert tree.parent[root] == NO_NODE
     messages = make_messages(200)
-    found = index.match(store, messages)
+    groups, _ = index.match(store, messages)
     layout, arrays = store.layout(), messages.arrays
     expected = set()
     for m in range(200):
@@ -73,7 +73,7 @@ def test_a_root_of_few_children_takes_their_entries(
             is_met = is_met and layout.y0[c] <= arrays.y1[m] and arrays.y0[m] <= layout.y1[c]
             if is_met and words.issuperset(layout.keyword[layout.keyword_start[c] : layout.keyword_start[c + 1]].tolist()):
                 expected.add((m, c))
-    pairs = list(zip(found.message.tolist(), found.clause.tolist(), strict=True))
+    pairs = list(zip(*(column.tolist() for column in groups.pairs()), strict=True))
     assert len(pairs) == len(set(pairs)) > 50
     assert set(pairs) == expected
 

@@ -88,7 +88,7 @@ def message(words: set[int], box: tuple[float, float, float, float]) -> MessageB
 
 
 def answers(index: BooleanIndex, store: ClauseStore, words: set[int], box: tuple[float, float, float, float]) -> list[int]:
-    return sorted((index.match(store, message(words, box)).clause + 1).tolist())
+    return sorted((index.match(store, message(words, box))[0].pairs()[1] + 1).tolist())
 
 
 def nodes_of_figure(tree: Any) -> list[int]:
@@ -131,7 +131,7 @@ def test_all_keywords_give_the_sets_and_visits_of_examples_2_and_3(words: dict[i
     assert set_of(index, n4) == set(range(6))
     assert set_of(index, n5) == {IPHONE, VERIZON}
     # The root, n2, n3, n6 and n7.
-    assert index.match(store, message({IPAD, ATT, GB32, GB64}, RANGE)).nodes_visited == 5
+    assert index.match(store, message({IPAD, ATT, GB32, GB64}, RANGE))[1].nodes == 5
     # The paper counts 59 keywords with those of the subscriptions; no example that fits its text has as many.
     n_listed = sum(FREQUENCY) + sum(len(set_of(index, node)) for node in (n2, n3, n4, n5, n6, n7))
     assert n_listed in (56, 57)
@@ -149,8 +149,8 @@ def test_representatives_by_df_are_those_of_examples_4_to_6(words: dict[int, set
     assert set_of(index, n5) == {IPHONE}
     assert 12 + sum(len(set_of(index, node)) for node in (n2, n3, n4, n5, n6, n7)) == 23
     # n2 and n3 are pruned; so is the root, whose set we test as well.
-    assert index.match(store, message({ATT, GB32, GB64}, RANGE)).nodes_visited == 0
-    assert built(store, "all", "idf").match(store, message({ATT, GB32, GB64}, RANGE)).nodes_visited >= 3
+    assert index.match(store, message({ATT, GB32, GB64}, RANGE))[1].nodes == 0
+    assert built(store, "all", "idf").match(store, message({ATT, GB32, GB64}, RANGE))[1].nodes >= 3
 
 
 def test_representatives_by_idf_prune_what_those_by_df_cannot(words: dict[int, set[int]]) -> None:

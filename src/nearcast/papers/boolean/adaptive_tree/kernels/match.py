@@ -226,7 +226,7 @@ def scan_for_box(queue, n_queued, cell, entries, words, stamp, mark, lacking, pl
 
 @kernel
 def match_messages(tree, clauses, messages, is_refining, scratch, mark, first, n_out, output):
-    """Append every matching pair; see `kernel_calls.collect` for `first`, `n_out` and the result."""
+    """Append every matching pair; see `kernel_calls.run_until_it_fits` for `first`, `n_out` and the result."""
     tree, clauses, messages, scratch, output = borrow(tree), borrow(clauses), borrow(messages), borrow(scratch), borrow(output)
     node, block, bound, signature, box = tree.node, tree.block, tree.bound, tree.signature, tree.box
     rank_of = tree.rank

@@ -176,7 +176,7 @@ def scan_for_box(lists, found, n_found, clauses, stamp, mark, lacking, place, me
 
 @kernel
 def match_messages(pyramid, max_depth, clauses, messages, scratch, mark, first, n_out, output):
-    """Append every matching pair; see `kernel_calls.collect` for `first`, `n_out` and the result."""
+    """Append every matching pair; see `kernel_calls.run_until_it_fits` for `first`, `n_out` and the result."""
     pyramid, clauses, messages = borrow(pyramid), borrow(clauses), borrow(messages)
     scratch, output = borrow(scratch), borrow(output)
     node, slot, word, frequency, frame = pyramid.node, pyramid.slot, pyramid.word, pyramid.frequency, pyramid.frame

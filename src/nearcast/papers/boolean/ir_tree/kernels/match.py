@@ -12,7 +12,7 @@ from nearcast.papers.boolean.kernels.rtree import PLACES, ROOT
 
 @kernel
 def match_messages(index, clauses, messages, scratch, mark, first, n_out, output):
-    """Append every matching pair; see `kernel_calls.collect` for `first`, `n_out` and the result.
+    """Append every matching pair; see `kernel_calls.run_until_it_fits` for `first`, `n_out` and the result.
 
     A child is visited if one of its keywords is in the message and its box meets the message. In a leaf a clause is found
     whose number of hits is its number of keywords. A clause stands in one leaf: no pair is found twice.

@@ -11,7 +11,7 @@ from nearcast.papers.boolean.keyword_first.layout import CATCH_ALL
 
 @kernel
 def match_messages(posting, clauses, messages, stamp, mark, first, n_out, output):
-    """Append every matching pair; see `kernel_calls.collect` for `first`, `n_out` and the result.
+    """Append every matching pair; see `kernel_calls.run_until_it_fits` for `first`, `n_out` and the result.
 
     A clause stands in one list only, and a message visits a list at most once: no pair is found twice.
     """

@@ -61,7 +61,7 @@ def reach_with_point(slot, door, start, size, keyword, begin, end, code, max_dep
 
 @kernel
 def match_messages(lists, grid, clauses, messages, scratch, mark, first, n_out, output):
-    """Append every matching pair; see `kernel_calls.collect` for `first` and `n_out`, `cells/match.py` for why once."""
+    """Append every matching pair; see `kernel_calls.run_until_it_fits` for `first` and `n_out`, `scan.py` for why once."""
     slot, door, list_keys = lists.slot, lists.door, lists.list_key
     start, size = lists.pool.start, lists.pool.size
     directory = (slot, door, lists.chain, list_keys, lists.list_next)

@@ -145,7 +145,7 @@ def push_children(
 
 @kernel
 def match_messages(trie, filed, is_alive, ranked, messages, mark, way, scratch, first_message, n_out, output):
-    """Append every matching pair; see `kernel_calls.collect` for `first_message`, `n_out` and the result.
+    """Append every matching pair; see `kernel_calls.run_until_it_fits` for `first_message`, `n_out` and the result.
 
     A clause ends in one node, and a node is reached by one way: no pair is found twice.
     """

@@ -14,7 +14,7 @@ from nearcast.papers.boolean.kernels.rtree import N_NODES, PLACES, ROOT
 
 @kernel
 def match_by_sets(index, clauses, messages, scratch, mark, first, n_out, output):
-    """Append every matching pair; see `kernel_calls.collect` for `first`, `n_out` and the result.
+    """Append every matching pair; see `kernel_calls.run_until_it_fits` for `first`, `n_out` and the result.
 
     A node is visited if it meets the message and its set has a keyword of the message. A clause stands in one leaf, and a
     leaf has one parent: no pair is found twice.
@@ -70,7 +70,7 @@ def match_by_sets(index, clauses, messages, scratch, mark, first, n_out, output)
 
 @kernel
 def match_by_counts(index, clauses, messages, scratch, marks, first, n_out, output):
-    """Append every matching pair; see `kernel_calls.collect` for `first`, `n_out` and the result.
+    """Append every matching pair; see `kernel_calls.run_until_it_fits` for `first`, `n_out` and the result.
 
     A clause counts how many of the lists it stands in belong to keywords of the message. It stands in one list per keyword:
     when the count is the number of its keywords, the message has them all, and that happens once. A child is visited if some

@@ -12,7 +12,7 @@ from nearcast.papers.boolean.trie_quadtree.layout import NO_TREE
 
 @kernel
 def match_messages(trie, forest, filed, is_alive, ranked, cells, messages, mark, scratch, first_message, n_out, output):
-    """Append every matching pair; see `kernel_calls.collect` for `first_message`, `n_out` and the result.
+    """Append every matching pair; see `kernel_calls.run_until_it_fits` for `first_message`, `n_out` and the result.
 
     A clause ends in one trie node, reached by one way; of its copies in the quadtree there, the one counts where the common
     part of clause and message begins.

@@ -90,7 +90,7 @@ def rarest_owner(keyword, begin, end, n_with):
 
 @kernel
 def look_for_messages(grid, n_with, clauses, messages, slots, besides, first, n_out, output):
-    """Append every message of each clause; see `moving_base.collect_pairs` for `first`, `n_out` and the result.
+    """Append every message of each clause; see `kernel_calls.run_until_it_fits` for `first`, `n_out` and the result.
 
     A cell well inside both the clause's box and the other one has nothing to tell: what stands there meets both.
     """

@@ -34,7 +34,7 @@ def sift(listed, first, last, box, bits, sifted):
 
 @kernel
 def look_in_lists(tree, lists, clauses, messages, scratch, wide, is_refining, slots, besides, first, n_out, output):
-    """Append every message of each clause; see `moving_base.collect_pairs` for `first`, `n_out` and the result.
+    """Append every message of each clause; see `kernel_calls.run_until_it_fits` for `first`, `n_out` and the result.
 
     A node is visited once for each clause, and holds no message twice; messages with an area are in `wide`.
     """

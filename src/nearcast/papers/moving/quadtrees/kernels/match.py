@@ -37,7 +37,7 @@ def is_told_here(grid, code, x, y):
 
 @kernel
 def look_in_cells(cells, lists, grid, clauses, messages, slots, besides, first, n_out, output):
-    """Append every message of each clause; see `moving_base.collect_pairs` for `first`, `n_out` and the result."""
+    """Append every message of each clause; see `kernel_calls.run_until_it_fits` for `first`, `n_out` and the result."""
     cells, lists, clauses, messages = borrow(cells), borrow(lists), borrow(clauses), borrow(messages)
     slots, besides, output = borrow(slots), borrow(besides), borrow(output)
     bound_start, n_bound, bound, list_key = cells.bound_start, cells.n_bound, cells.bound, cells.list_key
