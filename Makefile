@@ -114,11 +114,11 @@ soak-service: $(VENV)/.ready-dev ## the server: fifty kills on each store, fifty
 
 .PHONY: soak-bench
 soak-bench: $(VENV)/.ready-dev ## every bench plan at its smallest size
-	@$(BIN)/nearcast bench run all --size tiny
+	@$(BIN)/python -m benchmarks run all --size tiny
 
 .PHONY: bench
 bench: $(VENV)/.ready-dev ## run bench plans: make bench PLAN=name SIZE=small
-	@$(BIN)/nearcast bench $(if $(PLAN),run $(PLAN) --size $(or $(SIZE),small),list)
+	@$(BIN)/python -m benchmarks $(if $(PLAN),run $(PLAN) --size $(or $(SIZE),small),list)
 
 .PHONY: serve
 serve: $(VENV)/.ready-dev console ## the server with the map console; make a key first: .venv/bin/nearcast key create NAME --role admin

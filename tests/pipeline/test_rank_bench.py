@@ -9,11 +9,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from nearcast.bench import ranked_stream_kind, run_plan
-from nearcast.bench.change_sums import sum_of_changes
-from nearcast.bench.metrics import METRICS
-from nearcast.bench.plan_kinds import DEFAULT_METRICS
-from nearcast.bench.record import read_records
+from benchmarks import run_plan
+from benchmarks.experiments import ranked_stream
+from benchmarks.experiments.shared.change_checksum import sum_of_changes
+from benchmarks.metrics import METRICS
+from benchmarks.plan_kinds import DEFAULT_METRICS
+from benchmarks.record import read_records
 from nearcast.errors import NearcastError
 from nearcast.pipeline.stream_folders import StreamArea
 
@@ -76,6 +77,6 @@ def test_a_stream_that_tells_something_else_has_no_times(tmp_path: Path) -> None
         folder = tmp_path / StreamArea("rank").deliveries / "batch=0"
         folder.mkdir(parents=True, exist_ok=True)
         pq.write_table(changes.take(rows), folder / f"part-{number}.parquet")
-    ranked_stream_kind.compare_deliveries("mine", tmp_path, [told])
+    ranked_stream.compare_deliveries("mine", tmp_path, [told])
     with pytest.raises(NearcastError, match=r"'mine' tells 2 changes of batch 0 .* its times are worth nothing"):
-        ranked_stream_kind.compare_deliveries("mine", tmp_path, [(told[0] + 1, 2)])
+        ranked_stream.compare_deliveries("mine", tmp_path, [(told[0] + 1, 2)])

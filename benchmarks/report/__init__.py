@@ -1,0 +1,5 @@
+"""Pages, plots and a table of every value over what was measured."""
+
+from benchmarks.report.pages import make_report
+
+__all__ = ["make_report"]
