@@ -1,6 +1,6 @@
 """What a plan expects of its curves, judged on measured values: reproduced, same trend or not reproduced.
 
-Each rule is a function from the curves to how far off the expectation is; the levels are the same for all.
+Each rule is a function from curves to a judgement; the levels are the same for all rules.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from benchmarks.metrics import METRICS
 from benchmarks.toml_table import TomlTable
 
 Verdict = Literal["reproduced", "same trend", "not reproduced", "not judged"]
-# From best to worst. What nobody could judge is not reproduced yet, so it weighs more than a trend.
+# From best to worst. A claim that could not be judged is not reproduced yet, so it weighs more than a trend.
 VERDICTS: tuple[Verdict, ...] = ("reproduced", "same trend", "not judged", "not reproduced")
 
 # A growth or a share that misses its bound by less than this is still the same trend.
 _NEARLY = 1.2
-# What "about" allows, and what it calls the same trend.
+# The factor that "about" allows, and the one up to which it is the same trend.
 _ABOUT, _ROUGHLY = 1.5, 3.0
 
-# Of one metric: x value -> measured value, for each series.
+# One metric: x value → measured value, for each series.
 Curves = Mapping[str, Mapping[int | float | str, float]]
 
 
@@ -34,7 +34,7 @@ class Judgement(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """One rule of a plan; `text` says it in words, `at` limits it to some values of the x axis."""
+    """One rule of a plan; `text` states it in words, `at` limits it to some values of the x axis."""
 
     text: str
     rule: str
@@ -43,16 +43,16 @@ class Expectation:
     at: tuple[Any, ...]
 
     def judge(self, curves: Curves) -> Judgement:
-        """How the curves of `metric` live up to it."""
+        """Judge the curves of `metric`."""
         if not self.rule:
             return Judgement("not judged", "stated for the reader; no rule in the plan")
-        wanted = [name for name in self.argument if isinstance(name, str)]
-        if any(not curves.get(name) for name in wanted):
-            return Judgement("not judged", f"no values of {METRICS[self.metric].label} for {', '.join(wanted)}")
-        kept = {name: self._limited(curves[name]) for name in wanted}
-        if any(not values for values in kept.values()):
+        series = [name for name in self.argument if isinstance(name, str)]
+        if any(not curves.get(name) for name in series):
+            return Judgement("not judged", f"no values of {METRICS[self.metric].label} for {', '.join(series)}")
+        limited = {name: self._limited(curves[name]) for name in series}
+        if any(not values for values in limited.values()):
             return Judgement("not judged", f"nothing was measured at {', '.join(map(str, self.at))}")
-        return _RULES[self.rule](kept, self.argument)
+        return _RULES[self.rule](limited, self.argument)
 
     def _limited(self, values: Mapping[int | float | str, float]) -> dict[int | float | str, float]:
         return {x: value for x, value in values.items() if not self.at or x in self.at}
@@ -76,11 +76,11 @@ def read_expectation(table: TomlTable, labels: Sequence[str]) -> Expectation:
         raise table.problem(f"has the rules {', '.join(rules)}; give each its own [[expect]]")
     argument: tuple[Any, ...] = ()
     if rules:
-        given = table.take(rules[0])
-        argument = tuple(given) if isinstance(given, list) else (given,)
+        value = table.take(rules[0])
+        argument = tuple(value) if isinstance(value, list) else (value,)
         shape = _SHAPES[rules[0]]
         if len(argument) != len(shape) or not all(isinstance(a, kind) for a, kind in zip(argument, shape, strict=True)):
-            raise table.problem(f"has {rules[0]} = {given!r}; expected {_shown(shape)}")
+            raise table.problem(f"has {rules[0]} = {value!r}; expected {_shown(shape)}")
         unknown = [name for name in argument if isinstance(name, str) and name not in labels]
         if unknown:
             raise table.problem(f"names the series {unknown}; the plan has {', '.join(labels)}")
@@ -127,7 +127,7 @@ def _grows_at_most_linearly(curves: Curves, argument: tuple[Any, ...]) -> Judgem
 
 
 def _stays_within(curves: Curves, argument: tuple[Any, ...]) -> Judgement:
-    """Nowhere above so many times the better of the two others."""
+    """Nowhere above a multiple of the better of the other series."""
     name, factor, *others = argument
     ratios = [value / min(curves[other][x] for other in others) for x, value in curves[name].items()]
     reason = f"{name} is {min(ratios):.2f} to {max(ratios):.2f} times the better one; expected at most {factor:.3g}"
@@ -135,7 +135,7 @@ def _stays_within(curves: Curves, argument: tuple[Any, ...]) -> Judgement:
 
 
 def _stays_flat(curves: Curves, argument: tuple[Any, ...]) -> Judgement:
-    """From the lowest point to the highest by no more than a factor."""
+    """The highest point is at most a multiple of the lowest."""
     name, factor = argument
     values = list(curves[name].values())
     spread = max(values) / min(values)
@@ -143,7 +143,7 @@ def _stays_flat(curves: Curves, argument: tuple[Any, ...]) -> Judgement:
 
 
 def _near_best(curves: Curves, argument: tuple[Any, ...]) -> Judgement:
-    """At one x, no more than so many times the lowest point."""
+    """At one x, at most a multiple of the lowest point."""
     name, x, factor = argument
     values = curves[name]
     if x not in values:
@@ -163,8 +163,8 @@ def _at_most(curves: Curves, argument: tuple[Any, ...]) -> Judgement:
 def _about(curves: Curves, argument: tuple[Any, ...]) -> Judgement:
     """Everywhere near a value."""
     values = list(curves[argument[0]].values())
-    off = max(max(value / argument[1], argument[1] / value) for value in values)
-    return _levelled(off, _ABOUT, _ROUGHLY, f"{argument[0]} is {span_of(values, 3)}, expected about {argument[1]:.3g}")
+    factor = max(max(value / argument[1], argument[1] / value) for value in values)
+    return _levelled(factor, _ABOUT, _ROUGHLY, f"{argument[0]} is {span_of(values, 3)}, expected about {argument[1]:.3g}")
 
 
 _RULES: dict[str, Callable[[Curves, tuple[Any, ...]], Judgement]] = {

@@ -1,4 +1,4 @@
-"""A figure as a file: reads a plan, refuses what it does not know, and spells out the points to measure."""
+"""Plans: an experiment as a TOML file. Reads it, refuses keys that it does not know, and lists the points to measure."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from benchmarks.expectations import Expectation, read_expectation
+from benchmarks.experiments import experiment_of, kinds
 from benchmarks.metrics import METRICS
-from benchmarks.plan_kinds import DEFAULT_METRICS, SUBJECTS
 from benchmarks.toml_table import TomlTable
 from nearcast.errors import PlanError
 
 SIZES = ("tiny", "small", "paper")
 DATA_FOLDER = "$NEARCAST_DATA"
+PLANS = Path(__file__).parent / "plans"
 _COUNTS = ("n_subscriptions", "n_messages", "built_percent", "life", "shards")
 
 
@@ -26,10 +26,10 @@ class Size:
     """How large an experiment is; `workload` overrides parameters of the plan's workload.
 
     `n_history` past messages are given to indexes with a cost model. Series that take turns are all built first and then
-    timed pass by pass, one after the other: for ratios near 1, where everything fits into memory. Of the subscriptions
-    `built_percent` are there from the start, the rest is inserted in small batches before messages come. Kind
-    "moving" and "ranked": `n_messages` arrive in each of `repetitions` time steps, and live for `life` steps; `warm_steps`
-    more pass before the clock runs. `shards` is for kinds that share the work out.
+    timed pass by pass, one after the other: for ratios near 1, where everything fits into memory. `built_percent` of the
+    subscriptions are there from the start; the others are inserted in small batches before messages come. Experiments with
+    time steps: `n_messages` arrive in each of `repetitions` steps, and live for `life` steps; `warm_steps` more steps are not
+    timed. `shards` is for experiments that distribute the work.
     """
 
     n_subscriptions: int
@@ -47,7 +47,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One curve: an index (or method) with its parameters."""
+    """One curve: `subject` is an index or a method of the experiment."""
 
     label: str
     subject: str
@@ -56,7 +56,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Answers are compared with those of `against` (an index, or "other": the next series) on `messages` messages."""
+    """Answers to `messages` messages are compared with those of `against`: an index, or "other" for the next series."""
 
     against: str
     messages: int
@@ -64,7 +64,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One place on the x axis, with everything that holds there."""
+    """One value of the x axis, with everything that is measured there."""
 
     label: str
     value: int | float | str
@@ -76,7 +76,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """An experiment: what varies, what is fixed, who takes part, what is claimed; `why` explains where we depart from it."""
+    """What varies, what is fixed, which series take part, and what is claimed; `why` explains results that differ."""
 
     name: str
     title: str
@@ -99,27 +99,46 @@ class Plan:
     source: str
 
     def points(self, size: str) -> list[Point]:
-        """The x axis at one size."""
+        """The points to measure at one size."""
+        self._check_size(size)
+        return [self._point(self.sizes[size], value) for value in self.values[size]]
+
+    def x_values(self, size: str) -> dict[str, int | float | str]:
+        """The x axis at one size: label → value."""
+        self._check_size(size)
+        return {label_of(value): label_of(value) if isinstance(value, Mapping) else value for value in self.values[size]}
+
+    @property
+    def drawn_metrics(self) -> list[str]:
+        """The metrics to draw: the first two of the plan, and those that an expectation judges."""
+        return list(dict.fromkeys((*self.metrics[:2], *(expected.metric for expected in self.expect))))
+
+    def _check_size(self, size: str) -> None:
         if size not in self.sizes:
             raise PlanError(f"plan {self.name!r} has no size {size!r}; it has {', '.join(self.sizes)}")
-        return [self._point(self.sizes[size], value) for value in self.values[size]]
 
     def _point(self, size: Size, value: Any) -> Point:
         workload, parameters = self.workload, {**self.workload_parameters, **size.workload}
-        label, series = f"{value:,}" if isinstance(value, int) else str(value), self.series
+        label, series = label_of(value), self.series
         scope, _, name = self.vary.partition(".")
         if scope in _COUNTS:
             size = replace(size, **{scope: value})
         elif scope == "workload":
-            given = {key: item for key, item in value.items() if key != "label"} if not name else {name: value}
-            if "name" in given:
-                workload, parameters = given.pop("name"), {}
-            parameters |= given
-            label = str(value["label"]) if not name else label
+            changed = {name: value} if name else {key: item for key, item in value.items() if key != "label"}
+            if "name" in changed:
+                workload, parameters = changed.pop("name"), {}
+            parameters |= changed
         else:
             series = tuple(Series(one.label, one.subject, {**one.parameters, name: value}) for one in series)
         parameters = {key: _data_folder() if item == DATA_FOLDER else item for key, item in parameters.items()}
         return Point(label, label if isinstance(value, Mapping) else value, size, workload, parameters, series)
+
+
+def label_of(value: Any) -> str:
+    """How a value of the x axis is written."""
+    if isinstance(value, Mapping):
+        return str(value["label"])
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _data_folder() -> str:
@@ -132,18 +151,12 @@ def _data_folder() -> str:
 
 
 def list_plans() -> list[str]:
-    """The names of the plans that ship with nearcast: <paper>/<figure>."""
-    papers = [folder for folder in _plans_folder().iterdir() if folder.is_dir()]
-    return sorted(
-        f"{paper.name}/{file.name.removesuffix('.toml')}"
-        for paper in papers
-        for file in paper.iterdir()
-        if file.name.endswith(".toml")
-    )
+    """The names of the plans in the repository: <paper>/<figure>."""
+    return sorted(path.relative_to(PLANS).with_suffix("").as_posix() for path in PLANS.glob("*/*.toml"))
 
 
 def read_plan(name: str) -> Plan:
-    """A plan by name, or from a file of one's own (a path that ends in .toml)."""
+    """A plan by name, or from a file of your own (a path that ends in .toml)."""
     if name.endswith(".toml"):
         path = Path(name)
         if not path.is_file():
@@ -151,8 +164,7 @@ def read_plan(name: str) -> Plan:
         return parse_plan(path.stem, path.read_text(encoding="utf-8"), str(path))
     if name not in list_plans():
         raise PlanError(f"there is no plan {name!r}; there are {', '.join(list_plans())}")
-    file = _plans_folder().joinpath(f"{name}.toml")
-    return parse_plan(name, file.read_text(encoding="utf-8"), f"plans/{name}.toml")
+    return parse_plan(name, (PLANS / f"{name}.toml").read_text(encoding="utf-8"), f"plans/{name}.toml")
 
 
 def parse_plan(name: str, source: str, file: str) -> Plan:
@@ -161,14 +173,15 @@ def parse_plan(name: str, source: str, file: str) -> Plan:
         root = TomlTable(tomllib.loads(source), file)
     except tomllib.TOMLDecodeError as error:
         raise PlanError(f"{file} is not TOML: {error}") from None
-    kind = root.one_of("kind", tuple(SUBJECTS))
+    kind = root.one_of("kind", kinds())
+    experiment = experiment_of(kind)
     workload = root.table("workload")
     sizes = {size: _read_size(table) for size, table in root.tables("sizes").items()}
     for size in sizes:
         if size not in SIZES:
             raise root.problem(f"has an unknown size 'sizes.{size}'; expected {', '.join(SIZES)}")
     vary, vary_label, values = _read_vary(root.table("vary"), tuple(sizes))
-    series = tuple(_read_series(table, SUBJECTS[kind]) for table in root.list_of_tables("series"))
+    series = tuple(_read_series(table, experiment.subject) for table in root.list_of_tables("series"))
     labels = [one.label for one in series]
     if not series or len(set(labels)) < len(labels):
         raise root.problem(f"has series labelled {labels}; expected at least one, and no label twice")
@@ -190,7 +203,7 @@ def parse_plan(name: str, source: str, file: str) -> Plan:
         values=values,
         series=series,
         check=Check(check.text("against"), check.count("messages")),
-        metrics=tuple(root.texts("metrics", DEFAULT_METRICS[kind])),
+        metrics=tuple(root.texts("metrics", experiment.metrics)),
         expect=tuple(read_expectation(table, labels) for table in root.list_of_tables("expect", [])),
         source=source,
     )
@@ -235,18 +248,14 @@ def _read_vary(table: TomlTable, sizes: tuple[str, ...]) -> tuple[str, str, dict
     common = table.values("values") if table.has("values") else None
     values = {size: tuple(table.values(size) if table.has(size) or common is None else common) for size in sizes}
     table.nothing_left()
-    for value in (value for listed in values.values() for value in listed):
+    for value in (value for of_size in values.values() for value in of_size):
         if (parameter == "workload") != (isinstance(value, dict) and "label" in value):
             raise table.problem(f"has the value {value!r}; expected tables with a label for 'workload', else plain values")
     return parameter, label, values
 
 
 def _read_series(table: TomlTable, subject: str) -> Series:
-    named = table.text(subject)
-    series = Series(table.text("label", named), named, table.table("parameters", {}).rest())
+    name = table.text(subject)
+    series = Series(table.text("label", name), name, table.table("parameters", {}).rest())
     table.nothing_left()
     return series
-
-
-def _plans_folder() -> Any:
-    return resources.files("benchmarks").joinpath("plans")

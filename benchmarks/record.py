@@ -1,6 +1,7 @@
-"""The raw record of one cell: what was measured and under which circumstances, as one JSON and one .npz file.
+"""The raw record of one series at one point, as one JSON and one .npz file; and metrics, which are numbers over a record.
 
-Nothing is averaged here: every chunk of every pass is kept.
+A record has what was measured and under which circumstances. Nothing is averaged: every chunk of every pass is kept, so a new
+metric needs no new run.
 """
 
 from __future__ import annotations
@@ -8,9 +9,10 @@ from __future__ import annotations
 import json
 import re
 import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,16 +46,41 @@ class Record:
 
     @property
     def value(self) -> int | float | str:
-        found: int | float | str = self.facts["point"]["value"]
-        return found
+        """Where the point is on the x axis."""
+        value: int | float | str = self.facts["point"]["value"]
+        return value
 
     def steps(self, name: str) -> NDArray[np.float64]:
-        """A fact that has a value for each time step; empty if it was not taken down."""
+        """A fact that has a value for each time step; empty if it was not measured."""
         return np.array(self.facts.get(name, []), np.float64)
 
     def number(self, name: str) -> float | None:
         value = self.facts.get(name)
         return None if value is None else float(value)
+
+    def stat(self, name: str) -> float | None:
+        """A number that the engine stated about itself."""
+        stats = self.facts.get("stats") or {}
+        return float(stats[name]) if name in stats else None
+
+    def per_message(self, counter: str) -> float | None:
+        counts = self.counters.get(counter)
+        return None if counts is None else float(counts.sum() / self.n_messages)
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A number over a record: `of(record)` is None where the record does not have what it needs.
+
+    `floor` names a metric that no value can be below; it is drawn as a dashed line.
+    """
+
+    name: str
+    label: str
+    description: str
+    better: Literal["lower", "higher", "neither"]
+    of: Callable[[Record], float | None]
+    floor: str = ""
 
 
 def write_record(folder: Path, record: Record) -> Path:
@@ -62,8 +89,8 @@ def write_record(folder: Path, record: Record) -> Path:
     point, series = record.facts["point"], record.facts["series"]
     # Numbered, because labels such as R^t and R^t++ leave the same letters.
     stem = f"{point['number']:02d}-{_slug(point['label'])}--{series['number']:02d}-{_slug(record.series)}"
-    arrays: dict[str, Any] = {f"counter_{name}": counted for name, counted in record.counters.items()}
-    # The JSON comes last: who finds it finds the arrays.
+    arrays: dict[str, Any] = {f"counter_{name}": counts for name, counts in record.counters.items()}
+    # The JSON is written last: where it is, the arrays are.
     np.savez_compressed(
         folder / f"{stem}.npz",
         chunk_seconds=record.chunk_seconds,

@@ -1,4 +1,4 @@
-"""The records of one plan at one size, seen as curves: metric → series → x value → number."""
+"""The records of one plan at one size, as curves: metric → series → x value → number."""
 
 from __future__ import annotations
 
@@ -6,17 +6,26 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.expectations import Expectation, Judgement, Verdict, overall
+from benchmarks.expectations import Expectation, Judgement, Verdict, overall, span_of
 from benchmarks.metrics import METRICS
 from benchmarks.plan import Plan, list_plans, parse_plan, read_plan
 from benchmarks.record import Record, read_records
 from benchmarks.run import PLAN_FILE
 from nearcast.errors import PlanError
 
+# The counters that explain a metric, and those that explain all others.
+_COUNTERS = {
+    "us_per_move": ("candidates_per_move",),
+    "bytes_per_subscription": ("copies",),
+    "index_bytes_per_subscription": ("copies",),
+    "expiry_us": ("refills_per_message", "held_per_subscription"),
+}
+_COUNTERS_OF_MESSAGES = ("candidates_per_message", "nodes_per_message")
+
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """What a finished run holds."""
+    """The records of a finished run, and what follows from them."""
 
     folder: Path
     plan: Plan
@@ -24,24 +33,43 @@ class Results:
     records: list[Record]
 
     def curves(self, metric: str) -> dict[str, dict[int | float | str, float]]:
-        """The values of a metric, series and points in the order of the plan; without what has no value."""
-        found: dict[str, dict[int | float | str, float]] = {}
+        """The values of a metric, series and points in the order of the plan; those without a value are left out."""
+        curves: dict[str, dict[int | float | str, float]] = {}
         for record in self.records:
             value = METRICS[metric].of(record)
             if value is not None:
-                found.setdefault(record.series, {})[record.value] = value
-        return found
+                curves.setdefault(record.series, {})[record.value] = value
+        return curves
 
-    def labels(self) -> dict[int | float | str, str]:
-        """How each x value is written."""
-        return {record.value: str(record.facts["point"]["label"]) for record in self.records}
+    def label_of(self, value: int | float | str) -> str:
+        """How a value of the x axis is written."""
+        return next(str(record.facts["point"]["label"]) for record in self.records if record.value == value)
 
     def judged(self) -> list[tuple[Expectation, Judgement]]:
         return [(expected, expected.judge(self.curves(expected.metric))) for expected in self.plan.expect]
 
+    def compare_work(self, expected: Expectation) -> str:
+        """How much more work the series of an expectation need than the first of them, counter by counter; "" without counters.
+
+        Counters do not depend on the machine, so they explain a verdict on times.
+        """
+        first, *others = dict.fromkeys(name for name in expected.argument if isinstance(name, str)) or ("",)
+        counters = {name: self.curves(name) for name in _COUNTERS.get(expected.metric, _COUNTERS_OF_MESSAGES)}
+        sentences = []
+        for other in others:
+            compared = []
+            for name, curves in counters.items():
+                at = {x: value for x, value in curves.get(first, {}).items() if value and (not expected.at or x in expected.at)}
+                ratios = [value / at[x] for x, value in curves.get(other, {}).items() if x in at]
+                if ratios:
+                    compared.append(f"{span_of(ratios)} times the {METRICS[name].label}")
+            if compared:
+                sentences.append(f"{other} has {', '.join(compared)}")
+        return "; ".join(sentences)
+
     @property
     def why(self) -> str:
-        """The explanation, which is often found after the run: that of the plan as it is now, if it is one of ours."""
+        """The explanation in the plan as it is now, if it is one of the repository: it is often found after the run."""
         return read_plan(self.plan.name).why if self.plan.name in list_plans() else self.plan.why
 
     @property

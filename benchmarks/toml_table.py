@@ -1,4 +1,4 @@
-"""A TOML table read key by key: a missing, mistyped or left-over key is an error that names the file and the key."""
+"""A TOML table that is read key by key: a missing, mistyped or unread key is an error that names the file and the key."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from nearcast.errors import PlanError
 
 
 class TomlTable:
-    """Takes keys out of a table; `nothing_left` complains about those nobody took."""
+    """Takes keys out of a table; `nothing_left` is an error if keys were never taken."""
 
     def __init__(self, content: Mapping[str, Any], file: str, path: str = "") -> None:
         self._left = dict(content)
         self._file = file
         self._path = path
 
-    def problem(self, what: str) -> PlanError:
-        return PlanError(f"{self._file}: {f'[{self._path}]' if self._path else 'the plan'} {what}")
+    def problem(self, complaint: str) -> PlanError:
+        return PlanError(f"{self._file}: {f'[{self._path}]' if self._path else 'the plan'} {complaint}")
 
     def text(self, key: str, default: str | None = None) -> str:
         return str(self._take(key, str, "a text", default))
@@ -44,29 +44,29 @@ class TomlTable:
         return value
 
     def values(self, key: str) -> list[Any]:
-        found: list[Any] = self._take(key, list, "a list", None)
-        if not found:
+        values: list[Any] = self._take(key, list, "a list", None)
+        if not values:
             raise self.problem(f"has an empty list {key!r}; give at least one value")
-        return found
+        return values
 
     def texts(self, key: str, default: Sequence[str]) -> list[str]:
-        found: list[str] = list(self._take(key, (list, tuple), "a list of texts", default))
-        if not all(isinstance(item, str) for item in found):
-            raise self.problem(f"has {key} = {found!r}; expected a list of texts")
-        return found
+        texts: list[str] = list(self._take(key, (list, tuple), "a list of texts", default))
+        if not all(isinstance(text, str) for text in texts):
+            raise self.problem(f"has {key} = {texts!r}; expected a list of texts")
+        return texts
 
     def table(self, key: str, default: Mapping[str, Any] | None = None) -> TomlTable:
         return TomlTable(self._take(key, Mapping, "a table", default), self._file, self._below(key))
 
     def tables(self, key: str) -> dict[str, TomlTable]:
-        found = self._take(key, Mapping, "tables", None)
-        return {name: TomlTable(found, self._file, self._below(key)).table(name) for name in found}
+        tables = self._take(key, Mapping, "tables", None)
+        return {name: TomlTable(tables, self._file, self._below(key)).table(name) for name in tables}
 
     def list_of_tables(self, key: str, default: list[Any] | None = None) -> list[TomlTable]:
-        found = self._take(key, list, "tables in double brackets", default)
-        if not all(isinstance(item, Mapping) for item in found):
-            raise self.problem(f"has {key} = {found!r}; expected tables: [[{key}]]")
-        return [TomlTable(item, self._file, self._below(key)) for item in found]
+        tables = self._take(key, list, "tables in double brackets", default)
+        if not all(isinstance(table, Mapping) for table in tables):
+            raise self.problem(f"has {key} = {tables!r}; expected tables: [[{key}]]")
+        return [TomlTable(table, self._file, self._below(key)) for table in tables]
 
     def has(self, key: str) -> bool:
         return key in self._left
@@ -76,7 +76,7 @@ class TomlTable:
         return self._left.pop(key)
 
     def rest(self) -> dict[str, Any]:
-        """Whatever was not taken yet: the parameters of somebody else, who checks them."""
+        """All keys that were not taken yet: parameters that are checked elsewhere."""
         left, self._left = self._left, {}
         return {key: tuple(value) if isinstance(value, list) else value for key, value in left.items()}
 

@@ -1,18 +1,19 @@
-"""Kind "encode": words of messages into sorted sets of keyword ids, chunk by chunk; `method` says how.
+"""Encoding: words of messages into sorted sets of keyword ids, chunk by chunk; `method` says how.
 
-One thread. "vocabulary" starts from Arrow strings; "python_dict" from Python strings, so what it takes to make those is not
-in its number. Both end with the ids of each message.
+One thread. "vocabulary" starts from Arrow strings, "python_dict" from Python strings; making those is not in its time. Both end
+with the ids of each message.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.plan import Plan, Point
+from benchmarks.experiments import Experiment
+from benchmarks.plan import Series
 from benchmarks.record import Record
 from nearcast.columns.arrow import list_offsets
 from nearcast.columns.messages import keyword_sets_of
@@ -25,7 +26,7 @@ Sets = list[list[int]]
 
 
 class _Method(NamedTuple):
-    """`prepare(lists)` is not timed, `encode(prepared)` is, `sets(encoded)` makes its results comparable."""
+    """`prepare(lists)` is not timed, `encode(prepared)` is; `sets(encoded)` makes results comparable."""
 
     prepare: Callable[[pa.Array], Any]
     encode: Callable[[Any], Any]
@@ -61,32 +62,48 @@ def _with_python_dict(vocabulary: Vocabulary) -> _Method:
 METHODS: dict[str, Callable[[Vocabulary], _Method]] = {"vocabulary": _with_vocabulary, "python_dict": _with_python_dict}
 
 
-def measure_encoding(plan: Plan, point: Point, say: Callable[[str], None]) -> list[Record]:
-    """One record per series; the words of the whole workload are the vocabulary."""
-    for series in point.series:
-        if series.subject not in METHODS or series.parameters:
-            raise PlanError(f"method {series.subject!r} of {plan.name!r}: expected one of {', '.join(METHODS)}, no parameters")
-    if plan.check.against != "other":
-        raise PlanError(f"plan {plan.name!r} checks against {plan.check.against!r}; encodings are checked against 'other'")
-    say("generating")
-    workload = open_workload(point.workload, **point.workload_parameters)
-    vocabulary = Vocabulary()
-    vocabulary.encode(workload.words, grow=True)
-    lists = workload.with_words(workload.messages(point.size.n_messages, plan.seed))["keywords"].combine_chunks()
-    chunks = [lists.slice(first, point.size.chunk) for first in range(0, len(lists), point.size.chunk)]
-    sample = lists.slice(0, plan.check.messages)
-    records, answers = [], []
-    for series in point.series:
-        say(series.label)
-        method = METHODS[series.subject](vocabulary)
-        answers.append(method.sets(method.encode(method.prepare(sample))))
-        chunk_seconds = time_passes(chunks, method.encode, point.size.repetitions, method.prepare)
-        facts = {"workload": workload.describe(), "vocabulary": len(vocabulary), "words": len(lists.flatten())}
-        records.append(Record(facts, chunk_seconds, np.array([len(chunk) for chunk in chunks], np.int64)))
-    for position, record in enumerate(records):
-        other = (position + 1) % len(records)
-        if answers[position] != answers[other]:
-            raise NearcastError(f"{point.series[position].label!r} and {point.series[other].label!r} give different ids")
-        against = point.series[other].subject
-        record.facts["check"] = {"against": against, "messages": len(sample), "equal": len(records) > 1}
-    return records
+class Encode(Experiment[None]):
+    """The vocabulary holds all words of the workload."""
+
+    subject = "method"
+    methods = METHODS
+    metrics = ("us_per_message",)
+
+    def read_parameters(self, series: Series) -> None:
+        if series.parameters:
+            raise PlanError(f"method {series.subject!r} of {self.plan.name!r} takes no parameters")
+
+    def check_plan(self) -> None:
+        if self.plan.check.against != "other":
+            against = self.plan.check.against
+            raise PlanError(f"plan {self.plan.name!r} checks against {against!r}; encodings are checked against 'other'")
+
+    def prepare(self) -> None:
+        point = self.point
+        workload = open_workload(point.workload, **point.workload_parameters)
+        self.vocabulary = Vocabulary()
+        self.vocabulary.encode(workload.words, grow=True)
+        lists = workload.with_words(workload.messages(point.size.n_messages, self.plan.seed))["keywords"].combine_chunks()
+        self.chunks = [lists.slice(first, point.size.chunk) for first in range(0, len(lists), point.size.chunk)]
+        self.sample = lists.slice(0, self.plan.check.messages)
+        n_words = len(lists.flatten())
+        self.facts = {"workload": workload.describe(), "vocabulary": len(self.vocabulary), "words": n_words}
+        self.answers: list[Sets] = []
+
+    def measure(self, series: Series) -> Record:
+        method = METHODS[series.subject](self.vocabulary)
+        self.answers.append(method.sets(method.encode(method.prepare(self.sample))))
+        chunk_seconds = time_passes(self.chunks, method.encode, self.point.size.repetitions, method.prepare)
+        return Record(dict(self.facts), chunk_seconds, np.array([len(chunk) for chunk in self.chunks], np.int64))
+
+    def check(self, records: Sequence[Record]) -> None:
+        series = self.point.series
+        for position, record in enumerate(records):
+            other = (position + 1) % len(records)
+            if self.answers[position] != self.answers[other]:
+                raise NearcastError(f"{series[position].label!r} and {series[other].label!r} give different ids")
+            against = series[other].subject
+            record.facts["check"] = {"against": against, "messages": len(self.sample), "equal": len(records) > 1}
+
+
+EXPERIMENT = Encode

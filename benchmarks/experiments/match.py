@@ -1,25 +1,27 @@
-"""Kind "match": subscriptions filed in an index, a stream of messages matched chunk by chunk.
+"""Matching: subscriptions are filed in an index, then a stream of messages is matched chunk by chunk.
 
-Timed are messages read before (keyword ids in, subscription ids out), and beside it the whole way from table to table.
-Every answer to the checked sample is compared with another index; a wrong index has no times.
+Two things are timed: messages that were read before (keyword ids in, subscription ids out), and the whole way from table to
+table. Every answer to the checked sample is compared with another index; an index with a wrong answer has no times.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from benchmarks.experiments import Experiment, OnProgress, check_reference
 from benchmarks.experiments.shared.answers import compare_answers, count_work, sorted_answer, spread_rows
 from benchmarks.plan import Plan, Point, Series
 from benchmarks.record import Record
 from nearcast.boolean.engine import Matcher
-from nearcast.engine.registry import indexes
-from nearcast.errors import NearcastError, PlanError
+from nearcast.boolean.indexes import BOOLEAN_INDEXES
+from nearcast.engine.registry import create, indexes
+from nearcast.errors import NearcastError
 from nearcast.timing import in_chunks, time_passes, timed
 from nearcast.workloads import open_workload
 
@@ -28,13 +30,67 @@ _INSERTED_AT_ONCE = 1_000
 _CALLS = 20
 
 
-class _Scene:
+class Match(Experiment[Mapping[str, Any]]):
+    """The parameters of a series are those of its index."""
+
+    subject = "index"
+    metrics = (
+        "us_per_message",
+        "candidates_per_message",
+        "nodes_per_message",
+        "matches_per_message",
+        "bytes_per_subscription",
+    )
+
+    def read_parameters(self, series: Series) -> Mapping[str, Any]:
+        create(BOOLEAN_INDEXES, series.subject, series.parameters)
+        return series.parameters
+
+    def check_plan(self) -> None:
+        check_reference(self.plan, indexes("boolean"), "scan")
+
+    def prepare(self) -> None:
+        self.setup = _Setup(self.plan, self.point)
+        self.answers: list[pa.Table] = []
+
+    def measure(self, series: Series) -> Record:
+        return self.measure_group([series])[0]
+
+    def measure_group(self, group: Sequence[Series]) -> list[Record]:
+        runs = [_Run(self.setup, series, self.on_progress) for series in group]
+        for _ in range(self.setup.n_passes):
+            for run in runs:
+                run.time_pass()
+        records = [run.record() for run in runs]
+        self.answers += [sorted_answer(run.matcher.match_table(self.setup.sample)) for run in runs]
+        return records
+
+    def check(self, records: Sequence[Record]) -> None:
+        reference, n_messages = self.plan.check.against, self.setup.sample.num_rows
+        expected = None if reference == "other" else self._answer_of(reference)
+        for position, (record, answer) in enumerate(zip(records, self.answers, strict=True)):
+            other = (position + 1) % len(records)
+            against = self.point.series[other].subject if expected is None else reference
+            compared = self.answers[other] if expected is None else expected
+            compare_answers(self.point.series[position].label, answer, against, compared)
+            record.facts["check"] = {"against": against, "messages": n_messages, "pairs": answer.num_rows, "equal": True}
+
+    def _answer_of(self, index: str) -> pa.Table:
+        matcher = self.setup.matcher(index, {})
+        matcher.subscribe_table(self.setup.subscriptions)
+        return sorted_answer(matcher.match_table(self.setup.sample))
+
+
+EXPERIMENT = Match
+
+
+class _Setup:
     """What all series of a point share."""
 
     def __init__(self, plan: Plan, point: Point) -> None:
         workload = open_workload(point.workload, **point.workload_parameters)
         self.space = workload.space
-        self.described = workload.describe()
+        self.workload_facts = workload.describe()
         self.subscriptions = workload.subscriptions(point.size.n_subscriptions, plan.seed)
         self.n_built = self.subscriptions.num_rows * point.size.built_percent // 100
         self.messages = workload.messages(point.size.n_messages, plan.seed)
@@ -43,81 +99,57 @@ class _Scene:
         self.n_passes = point.size.repetitions
         self.history = workload.history(point.size.n_history) if point.size.n_history else None
 
-    def matcher(self, index: str, parameters: Any) -> Matcher:
+    def matcher(self, index: str, parameters: Mapping[str, Any]) -> Matcher:
         return Matcher(index, self.space, history=self.history, **parameters)
 
 
-def measure_matching(plan: Plan, point: Point, say: Callable[[str], None]) -> list[Record]:
-    """One record per series."""
-    _check_reference(plan)
-    say("generating")
-    scene = _Scene(plan, point)
-    records, answers = [], []
-    # Series that take turns share whatever else the machine does meanwhile, but all must fit into memory.
-    for group in [point.series] if point.size.takes_turns else [[series] for series in point.series]:
-        built = [_Built(scene, series, say) for series in group]
-        for _ in range(scene.n_passes):
-            for one in built:
-                one.time_pass()
-        records += [one.record() for one in built]
-        answers += [sorted_answer(one.matcher.match_table(scene.sample)) for one in built]
-    say("checking")
-    scanned = None if plan.check.against == "other" else _answer_of(scene, plan.check.against)
-    for position, (record, answer) in enumerate(zip(records, answers, strict=True)):
-        other = (position + 1) % len(records)
-        against = point.series[other].subject if scanned is None else plan.check.against
-        compare_answers(point.series[position].label, answer, against, answers[other] if scanned is None else scanned)
-        record.facts["check"] = {"against": against, "messages": scene.sample.num_rows, "pairs": answer.num_rows, "equal": True}
-    return records
+class _Run:
+    """One series with its subscriptions filed, and what was measured so far."""
 
-
-class _Built:
-    """One series with its subscriptions filed, and what was measured of it so far."""
-
-    def __init__(self, scene: _Scene, series: Series, say: Callable[[str], None]) -> None:
-        say(series.label)
-        self._scene = scene
-        _warm_up(scene, series)
+    def __init__(self, setup: _Setup, series: Series, on_progress: OnProgress) -> None:
+        on_progress(series.label)
+        self._setup = setup
+        _warm_up(setup, series)
 
         def build() -> Matcher:
-            filed = scene.matcher(series.subject, series.parameters)
-            _file(filed, scene.subscriptions.slice(0, scene.n_built))
-            return filed
+            matcher = setup.matcher(series.subject, series.parameters)
+            _file(matcher, setup.subscriptions.slice(0, setup.n_built))
+            return matcher
 
         self.build_seconds, self.matcher = timed(build)
-        self.insert_seconds = _insert(self.matcher, scene.subscriptions.slice(scene.n_built))
-        self.counters, self.matches = count_work(self.matcher, scene.chunks)
-        self._encoded = [self.matcher.encode_table(chunk) for chunk in scene.chunks]
+        self.insert_seconds = _insert(self.matcher, setup.subscriptions.slice(setup.n_built))
+        self.counters, self.matches = count_work(self.matcher, setup.chunks)
+        self._encoded = [self.matcher.encode_table(chunk) for chunk in setup.chunks]
         self._chunk_seconds: list[NDArray[np.float64]] = []
         self._table_seconds: list[NDArray[np.float64]] = []
 
     def time_pass(self) -> None:
         """Match the whole stream once from encoded messages, and once from the table."""
         self._chunk_seconds.append(time_passes(self._encoded, self.matcher.match_encoded, 1))
-        self._table_seconds.append(time_passes(self._scene.chunks, self.matcher.match_table, 1))
+        self._table_seconds.append(time_passes(self._setup.chunks, self.matcher.match_table, 1))
 
     def record(self) -> Record:
-        scene = self._scene
-        one = [scene.messages.slice(position % scene.messages.num_rows, 1) for position in range(_CALLS)]
+        setup = self._setup
+        singles = [setup.messages.slice(position % setup.messages.num_rows, 1) for position in range(_CALLS)]
         stats = self.matcher.stats()
         facts = {
-            "workload": scene.described,
+            "workload": setup.workload_facts,
             "n_subscriptions": stats["subscriptions"],
             "build_seconds": self.build_seconds,
             "insert_seconds": self.insert_seconds,
-            "n_inserted": scene.subscriptions.num_rows - scene.n_built,
+            "n_inserted": setup.subscriptions.num_rows - setup.n_built,
             "bytes": stats["bytes"],
-            "table_bytes": scene.subscriptions.nbytes,
+            "table_bytes": setup.subscriptions.nbytes,
             "stats": stats,
             "table_seconds": float(np.concatenate(self._table_seconds).min(axis=0).sum()),
-            "call_seconds": float(time_passes(one, self.matcher.match_table, 1).min()),
+            "call_seconds": float(time_passes(singles, self.matcher.match_table, 1).min()),
         }
-        chunk_messages = np.array([chunk.num_rows for chunk in scene.chunks], np.int64)
+        chunk_messages = np.array([chunk.num_rows for chunk in setup.chunks], np.int64)
         return Record(facts, np.concatenate(self._chunk_seconds), chunk_messages, self.counters, self.matches)
 
 
 def _insert(matcher: Matcher, subscriptions: pa.Table) -> float:
-    """Seconds to insert the rest, in batches as a service would; whatever the index does about it meanwhile is included."""
+    """Seconds to insert the rest in batches, as a service would; what the index does about it meanwhile is included."""
     seconds = 0.0
     for batch in in_chunks(subscriptions, _INSERTED_AT_ONCE):
         begin = time.perf_counter()
@@ -134,28 +166,9 @@ def _file(matcher: Matcher, subscriptions: pa.Table) -> None:
         raise NearcastError(f"{len(rejected)} generated subscriptions were rejected; the first, row {row}: {reason}")
 
 
-def _warm_up(scene: _Scene, series: Series) -> None:
+def _warm_up(setup: _Setup, series: Series) -> None:
     """Compile or load everything with a matcher that is thrown away."""
-    matcher = scene.matcher(series.subject, series.parameters)
-    matcher.subscribe_table(scene.subscriptions.slice(0, _WARM_SUBSCRIPTIONS))
-    matcher.subscribe_table(scene.subscriptions.slice(_WARM_SUBSCRIPTIONS // 2, _WARM_SUBSCRIPTIONS))
-    matcher.match_table(scene.chunks[0])
-
-
-# --- answers ---------------------------------------------------------------------------------------------------------
-
-
-def _check_reference(plan: Plan) -> None:
-    known = indexes("boolean")
-    against = plan.check.against
-    if against == "other":
-        if len(plan.series) < 2:
-            raise PlanError(f"plan {plan.name!r} checks against 'other' but has one series; check against 'scan'")
-    elif against not in known:
-        raise PlanError(f"plan {plan.name!r} checks against {against!r}; expected 'other' or one of {', '.join(known)}")
-
-
-def _answer_of(scene: _Scene, index: str) -> pa.Table:
-    matcher = scene.matcher(index, {})
-    matcher.subscribe_table(scene.subscriptions)
-    return sorted_answer(matcher.match_table(scene.sample))
+    matcher = setup.matcher(series.subject, series.parameters)
+    matcher.subscribe_table(setup.subscriptions.slice(0, _WARM_SUBSCRIPTIONS))
+    matcher.subscribe_table(setup.subscriptions.slice(_WARM_SUBSCRIPTIONS // 2, _WARM_SUBSCRIPTIONS))
+    matcher.match_table(setup.chunks[0])

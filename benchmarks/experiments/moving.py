@@ -1,31 +1,97 @@
-"""Kind "moving": subscribers travel step by step while messages come and expire; every change is reported.
+"""Moving: subscribers travel step by step while messages arrive and expire; every change of a result is reported.
 
-In each step a share of the subscribers moves, then what is due expires, then messages arrive. `repetitions` such steps are
-timed, after as many as a message lives. Series that do not report the same changes on the same journey have no times.
+In each step a share of the subscribers moves, then messages that are due expire, then new ones arrive. `repetitions` such steps
+are timed, after as many steps as a message lives. Series that report different changes on the same journey have no times.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from benchmarks.experiments import Experiment, OnProgress, check_reference
+from benchmarks.experiments.shared.answers import moving_checksum
 from benchmarks.plan import Plan, Point, Series
 from benchmarks.record import Record
-from nearcast.engine.registry import indexes
+from nearcast.engine.registry import create, indexes
 from nearcast.errors import NearcastError, PlanError
 from nearcast.moving.engine import MovingMatcher
-from nearcast.timing import time_once, timed
+from nearcast.moving.indexes import MOVING_INDEXES
+from nearcast.timing import in_chunks, time_once, timed
 from nearcast.workloads import open_workload
-from nearcast.workloads.base import Workload
-from nearcast.workloads.moving import Moving
+from nearcast.workloads.moving import Moving as MovingWorkload
 
 _WARM_SUBSCRIPTIONS = 500
-# Odd constants that spread a pair of ids over 64 bits; sums of them tell two sets of changes apart whatever their order.
-_MIX_SUBSCRIPTION, _MIX_MESSAGE = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
+_STEP_FACTS = (
+    "step_move_seconds",
+    "step_moves",
+    "step_move_updates",
+    "step_move_candidates",
+    "step_expiry_seconds",
+    "step_expiry_updates",
+    "step_bytes",
+)
+
+
+class Moving(Experiment[Mapping[str, Any]]):
+    """The parameters of a series are those of its index."""
+
+    subject = "index"
+    metrics = (
+        "us_per_message",
+        "us_per_move",
+        "us_per_expiry",
+        "matches_per_message",
+        "updates_per_move",
+        "candidates_per_message",
+        "candidates_per_move",
+        "bytes_per_subscription",
+    )
+
+    def read_parameters(self, series: Series) -> Mapping[str, Any]:
+        create(MOVING_INDEXES, series.subject, series.parameters)
+        return series.parameters
+
+    def check_plan(self) -> None:
+        check_reference(self.plan, indexes("moving"), "moving_scan")
+
+    def prepare(self) -> None:
+        self.journey = Journey(self.plan, self.point)
+        self.outcomes: list[Outcome] = []
+
+    def measure(self, series: Series) -> Record:
+        return self.measure_group([series])[0]
+
+    def measure_group(self, group: Sequence[Series]) -> list[Record]:
+        runs = [Run(self.journey, series, self.on_progress) for series in group]
+        for step in self.journey.steps():
+            for run in runs:
+                run.take(step)
+        outcomes = [run.outcome(self.plan.check.messages) for run in runs]
+        self.outcomes += outcomes
+        return [outcome.record for outcome in outcomes]
+
+    def check(self, records: Sequence[Record]) -> None:
+        outcomes, against, size = list(self.outcomes), self.plan.check.against, self.point.size
+        if against != "other":
+            reference = Run(self.journey, Series(against, against))
+            for step in self.journey.steps():
+                reference.take(step)
+            outcomes.append(reference.outcome(self.plan.check.messages))
+        # All changes of every message of every step are compared.
+        n_compared = size.n_messages * size.repetitions
+        for position, record in enumerate(records):
+            outcome, other = outcomes[position], outcomes[(position + 1) % len(outcomes)]
+            _compare(outcome, other)
+            pairs = len(outcome.results)
+            record.facts["check"] = {"against": other.label, "messages": n_compared, "pairs": pairs, "equal": True}
+
+
+EXPERIMENT = Moving
 
 
 class Step(NamedTuple):
@@ -37,9 +103,12 @@ class Step(NamedTuple):
 
 
 class Journey:
-    """What all series of a point share: who subscribes, and what happens step by step."""
+    """What all series of a point share: who subscribes, and what happens step by step. Subscribers travel on roads."""
 
-    def __init__(self, workload: Workload, plan: Plan, point: Point) -> None:
+    def __init__(self, plan: Plan, point: Point) -> None:
+        workload = open_workload(point.workload, **point.workload_parameters)
+        if not isinstance(workload, MovingWorkload):
+            raise PlanError(f"plan {plan.name!r} of kind {plan.kind!r} has the workload {point.workload!r}; expected 'moving'")
         self.workload, self.size, self.seed = workload, point.size, plan.seed
         self.subscriptions = workload.subscriptions(point.size.n_subscriptions, plan.seed)
         self._messages = workload.messages(point.size.n_messages * (point.size.life + point.size.repetitions), plan.seed)
@@ -50,13 +119,10 @@ class Journey:
 
     def steps(self) -> Iterator[Step]:
         """The steps to time, from the start; equal for every series."""
-        for at, moves in zip(range(self.size.repetitions), self.travels(), strict=False):
-            step = self.size.life + at
-            yield Step(float(step), _chunks(moves, self.size.chunk), _chunks(self._arriving(step), self.size.chunk))
-
-    def travels(self) -> Iterator[pa.Table]:
-        """The moves of one step after the other, without end."""
-        raise NotImplementedError
+        subscribers = self.workload.subscribers(self.size.n_subscriptions, self.seed)
+        for step in range(self.size.life, self.size.life + self.size.repetitions):
+            moves = self.workload.moves(subscribers.advance(), self.seed)
+            yield Step(float(step), in_chunks(moves, self.size.chunk), in_chunks(self._arriving(step), self.size.chunk))
 
     def _arriving(self, step: int) -> pa.Table:
         n = self.size.n_messages
@@ -66,55 +132,10 @@ class Journey:
         return messages.append_column("expires", pa.array(np.full(n, float(step + self.size.life))))
 
 
-class RoadJourney(Journey):
-    """Subscribers travel on roads."""
+class Outcome(NamedTuple):
+    """What a journey ended with: its record, and what must be equal for every index.
 
-    workload: Moving
-
-    def __init__(self, plan: Plan, point: Point) -> None:
-        workload = open_workload(point.workload, **point.workload_parameters)
-        if not isinstance(workload, Moving):
-            raise PlanError(f"plan {plan.name!r} of kind 'moving' has the workload {point.workload!r}; expected 'moving'")
-        super().__init__(workload, plan, point)
-
-    def travels(self) -> Iterator[pa.Table]:
-        subscribers = self.workload.subscribers(self.size.n_subscriptions, self.seed)
-        while True:
-            yield self.workload.moves(subscribers.advance(), self.seed)
-
-
-def measure_moving(plan: Plan, point: Point, say: Callable[[str], None]) -> list[Record]:
-    """One record per series."""
-    _check_reference(plan)
-    say("generating")
-    journey = RoadJourney(plan, point)
-    lived = []
-    # Series that take turns share whatever else the machine does meanwhile, but all must fit into memory.
-    for group in [point.series] if point.size.takes_turns else [[series] for series in point.series]:
-        living = [Living(journey, series, say) for series in group]
-        for step in journey.steps():
-            for one in living:
-                one.live(step)
-        lived += [one.end(plan.check.messages) for one in living]
-    say("checking")
-    if plan.check.against != "other":
-        reference = Living(journey, Series(plan.check.against, plan.check.against), lambda what: None)
-        for step in journey.steps():
-            reference.live(step)
-        lived.append(reference.end(plan.check.messages))
-    for this, next_one in zip(lived, [*lived[1:], lived[0]], strict=True):
-        _compare(this, next_one)
-        # Of every message of every step all changes are compared.
-        n_compared = point.size.n_messages * point.size.repetitions
-        checked = {"against": next_one.label, "messages": n_compared, "pairs": len(this.results), "equal": True}
-        this.record.facts["check"] = checked
-    return [this.record for this in lived[: len(point.series)]]
-
-
-class Lived(NamedTuple):
-    """A journey that is over: its record, and what must be the same for every index.
-
-    `changes` has a number and a checksum for moves, expiry and arrivals of every step.
+    `changes` has a count and a checksum for the moves, the expiry and the arrivals of every step.
     """
 
     label: str
@@ -123,11 +144,11 @@ class Lived(NamedTuple):
     results: pa.Table
 
 
-class Living:
-    """One series on its way."""
+class Run:
+    """One series on its journey."""
 
-    def __init__(self, journey: Journey, series: Series, say: Callable[[str], None]) -> None:
-        say(series.label)
+    def __init__(self, journey: Journey, series: Series, on_progress: OnProgress = lambda what: None) -> None:
+        on_progress(series.label)
         self._journey, self._label = journey, series.label
         _warm_up(journey, series)
 
@@ -145,8 +166,8 @@ class Living:
         self._counters: dict[str, NDArray[np.int64]] = {}
         self._matches = np.empty(0, np.int64)
 
-    def live(self, step: Step) -> None:
-        """Move, expire, arrive; the clock runs inside the calls only."""
+    def take(self, step: Step) -> None:
+        """Move, expire, arrive; only the calls themselves are timed."""
         moving = Calls(self._matcher.move_table, self._matcher)
         move_seconds = self.seconds_of(step.moves, moving).sum()
         expiring = Calls(self._matcher.advance_table, self._matcher)
@@ -159,19 +180,19 @@ class Living:
         step_facts = (move_seconds, n_moves, moving.n_changes, sum(moving.candidates), expiry_seconds, expiring.n_changes)
         for name, value in zip(_STEP_FACTS, (*step_facts, self._matcher.stats()["bytes"]), strict=True):
             self._facts[name].append(float(value))
-        # Of the last step: times are the best of all, work is much the same in each.
+        # Counters of the last step are kept: they hardly differ from step to step.
         self._counters = {"candidates": np.array(arriving.candidates), "nodes_visited": np.array(arriving.nodes)}
         first = step.messages[0]["id"][0].as_py()
         self._matches = np.bincount(arriving.message_ids() - first, minlength=self._journey.size.n_messages)
 
     def seconds_of(self, chunks: Sequence[Any], calls: Calls) -> NDArray[np.float64]:
-        """Of the call for each chunk."""
-        seconds = time_once(chunks, calls, calls.let_go)
-        calls.let_go()
+        """Seconds of the call for each chunk."""
+        seconds = time_once(chunks, calls, calls.count_answer)
+        calls.count_answer()
         return seconds
 
-    def end(self, n_checked: int) -> Lived:
-        """The record of the journey, and results to compare."""
+    def outcome(self, n_checked: int) -> Outcome:
+        """The record of the journey, and the results of `n_checked` subscriptions to compare."""
         stats = self._matcher.stats()
         facts: dict[str, Any] = {
             "workload": self._journey.workload.describe(),
@@ -189,24 +210,13 @@ class Living:
         ids = np.unique(np.linspace(0, self._journey.size.n_subscriptions - 1, n_checked).astype(np.int64))
         results = self._matcher.current_table(ids.tolist())
         in_order = results.sort_by([(name, "ascending") for name in results.column_names]).combine_chunks()
-        return Lived(self._label, record, self._changes, in_order)
-
-
-_STEP_FACTS = (
-    "step_move_seconds",
-    "step_moves",
-    "step_move_updates",
-    "step_move_candidates",
-    "step_expiry_seconds",
-    "step_expiry_updates",
-    "step_bytes",
-)
+        return Outcome(self._label, record, self._changes, in_order)
 
 
 class Calls:
-    """Calls a method of the matcher; outside of the clock it sums up what a call changed and what work it was.
+    """Calls a method of the matcher; between calls, outside of the clock, it counts what the call changed and its work.
 
-    A call finds the answer of the last one gone, as when somebody reads one after the other: memory of columns is used again.
+    An answer is dropped before the next call, as by a caller who reads one after the other: memory of columns is used again.
     """
 
     def __init__(self, call: Callable[[Any], pa.Table], matcher: MovingMatcher) -> None:
@@ -218,11 +228,11 @@ class Calls:
         self.candidates: list[int] = []
         self.nodes: list[int] = []
 
-    def __call__(self, given: Any) -> None:
-        self._answer = self._call(given)
+    def __call__(self, argument: Any) -> None:
+        self._answer = self._call(argument)
 
-    def let_go(self, following: Any = None) -> Any:
-        """Sum up the last answer, before what follows."""
+    def count_answer(self, following: Any = None) -> Any:
+        """Count the last answer and drop it; gives `following`, the argument of the next call."""
         if self._answer is not None:
             report = self._matcher.report
             if report.rejected:
@@ -232,7 +242,7 @@ class Calls:
             self.nodes.append(report.nodes_visited)
             columns = [np.asarray(column) for column in self._answer.columns]
             self.n_changes += self._answer.num_rows
-            self._checksums.append(checksum_of(*columns))
+            self._checksums.append(moving_checksum(*columns))
             self._message_ids.append(columns[1].astype(np.int64))
             self._answer = None
         return following
@@ -246,13 +256,6 @@ class Calls:
         return np.concatenate(self._message_ids)
 
 
-def checksum_of(subscription: NDArray[Any], message: NDArray[Any], change: NDArray[Any]) -> np.uint64:
-    """Equal for equal sets of changes, whatever their order; the sum of sums is that of all."""
-    own, other, sign = (ids.astype(np.int64).astype(np.uint64) for ids in (subscription, message, change))
-    mixed = (own + np.uint64(1)) * _MIX_SUBSCRIPTION ^ (other + np.uint64(1)) * _MIX_MESSAGE
-    return np.uint64(((mixed ^ (mixed >> np.uint64(29))) * (sign + np.uint64(2))).sum())
-
-
 def _warm_up(journey: Journey, series: Series) -> None:
     """Compile or load everything with a matcher that is thrown away."""
     matcher = MovingMatcher(series.subject, journey.workload.space, **series.parameters)
@@ -260,24 +263,13 @@ def _warm_up(journey: Journey, series: Series) -> None:
     for messages in journey.past():
         matcher.publish_table(messages.slice(0, _WARM_SUBSCRIPTIONS))
     step = next(journey.steps())
-    own = step.moves[0].filter(pa.compute.less(step.moves[0]["id"], _WARM_SUBSCRIPTIONS))
-    matcher.move_table(own)
+    matcher.move_table(step.moves[0].filter(pa.compute.less(step.moves[0]["id"], _WARM_SUBSCRIPTIONS)))
     matcher.advance_table(step.now)
     matcher.publish_table(step.messages[0])
     matcher.subscribe_table(journey.subscriptions.slice(_WARM_SUBSCRIPTIONS, 1))
 
 
-def _check_reference(plan: Plan) -> None:
-    known = indexes("moving")
-    against = plan.check.against
-    if against == "other":
-        if len(plan.series) < 2:
-            raise PlanError(f"plan {plan.name!r} checks against 'other' but has one series; check against 'moving_scan'")
-    elif against not in known:
-        raise PlanError(f"plan {plan.name!r} checks against {against!r}; expected 'other' or one of {', '.join(known)}")
-
-
-def _compare(one: Lived, other: Lived) -> None:
+def _compare(one: Outcome, other: Outcome) -> None:
     if one.changes == other.changes and one.results.equals(other.results):
         return
     step = next((at for at, pair in enumerate(zip(one.changes, other.changes, strict=True)) if pair[0] != pair[1]), None)
@@ -285,7 +277,3 @@ def _compare(one: Lived, other: Lived) -> None:
     raise NearcastError(
         f"{one.label!r} differs from {other.label!r} {where}; their times are worth nothing: correct the index first"
     )
-
-
-def _chunks(table: pa.Table, size: int) -> list[pa.Table]:
-    return [table.slice(first, size) for first in range(0, table.num_rows, size)]

@@ -1,14 +1,15 @@
-"""Kind "pipeline": a stream of messages on local Spark, Parquet in and out, batch by batch; `method` says what a batch does.
+"""The pipeline: a stream of messages on local Spark, Parquet in and out, batch by batch; `method` says what a batch does.
 
 All methods read the same files and write the same kind of files from `foreachBatch`. "nearcast" matches as the pipeline does;
-"identity" only takes the messages through Python; the others are the SQL that the same answer takes without an index. Timed is
-a whole batch as Spark reports it, from asking for offsets to the commit; the first batches, which start processes, aside.
+"identity" only passes the messages through Python; the others are SQL that gives the same answer without an index. The time of
+a batch is the one that Spark reports, from asking for offsets to the commit, without the first batches, which start processes.
 """
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +18,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from benchmarks.experiments.shared.sql_baselines import join_clever, join_plain
+from benchmarks.experiments import Experiment
+from benchmarks.experiments.shared.answers import sorted_answer
 from benchmarks.peers.peer import with_rarest
 from benchmarks.plan import Plan, Point, Series
 from benchmarks.record import Record
 from nearcast.boolean.engine import Matcher
-from nearcast.errors import NearcastError, PlanError
+from nearcast.errors import NearcastError
 from nearcast.pipeline.index.step import build_index
 from nearcast.pipeline.match.stream import BatchRunner
 from nearcast.pipeline.plan.shard_plan import publish_plan
@@ -34,22 +36,71 @@ from nearcast.pipeline.settings import PipelineSettings
 from nearcast.workloads import open_workload
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 METHODS = ("nearcast", "identity", "sql_plain", "sql_clever")
 _WARM_BATCHES = 2
 _FILES_PER_BATCH = 2
 _MASTER = "local[2]"
+# Columns and rows of the grid that "sql_clever" divides the unit square by.
+_GRID = 64
 Batch = Callable[["DataFrame", int], None]
 
 
-class _Scene:
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """Of a series: messages in a batch, batches that are measured, and settings of the pipeline."""
+
+    batch: int
+    batches: int
+    settings: Mapping[str, Any]
+
+
+class Pipeline(Experiment[Parameters]):
+    """The deliveries of the first batch are compared with those of one process."""
+
+    subject = "method"
+    methods = METHODS
+    metrics = ("messages_per_second", "us_per_message", "p50_batch_ms")
+
+    def read_parameters(self, series: Series) -> Parameters:
+        settings = dict(series.parameters)
+        batch, batches = settings.pop("batch", self.point.size.chunk), settings.pop("batches", self.point.size.repetitions)
+        return Parameters(int(batch), int(batches), settings)
+
+    def prepare(self) -> None:
+        self.session = local_session("nearcast benchmarks", _MASTER)
+        folder = self.resources.enter_context(tempfile.TemporaryDirectory(prefix="nearcast-bench-"))
+        self.setup = _Setup(self.plan, self.point, Path(folder))
+
+    def measure(self, series: Series) -> Record:
+        setup, parameters = self.setup, self.parameters[series.label]
+        size, n_batches = parameters.batch, parameters.batches
+        n_warm = min(_WARM_BATCHES, n_batches)
+        source = setup.files(n_batches + n_warm, size)
+        work = setup.folder / f"{series.subject}-{size}"
+        method, facts = _METHODS[series.subject](self.session, setup, parameters.settings, work)
+        news = _run(self.session, source, method, work)
+        n_rows = [batch.rows for batch in news]
+        if n_rows != [size] * (n_batches + n_warm):
+            raise NearcastError(f"{series.label!r} got batches of {n_rows} messages; expected {size} in each")
+        facts |= {"workload": setup.workload_facts, "n_subscriptions": setup.subscriptions.num_rows, "master": _MASTER}
+        if series.subject != "identity":
+            facts["check"] = _check(setup, series.label, work, source, self.plan.check.messages)
+        seconds = np.array([[batch.batch_seconds for batch in news[n_warm:]]])
+        return Record(facts, seconds, np.full(n_batches, size, np.int64))
+
+
+EXPERIMENT = Pipeline
+
+
+class _Setup:
     """The tables of a point, and files of them."""
 
     def __init__(self, plan: Plan, point: Point, folder: Path) -> None:
         workload = open_workload(point.workload, **point.workload_parameters)
         self.space = workload.space
-        self.described = workload.describe()
+        self.workload_facts = workload.describe()
         self.subscriptions = workload.subscriptions(point.size.n_subscriptions, plan.seed)
         self.messages = workload.messages(point.size.n_messages, plan.seed).drop_columns(["time"])
         self.history = workload.history(point.size.n_history).drop_columns(["time"])
@@ -58,7 +109,7 @@ class _Scene:
         pq.write_table(self.subscriptions, self.subscriptions_file)
 
     def files(self, n_batches: int, size: int) -> Path:
-        """A folder with the messages of so many batches; each is a few files, for as many tasks."""
+        """A folder with the messages of `n_batches` batches; each is a few files, for as many tasks."""
         target = self.folder / f"messages-{size}-{n_batches}"
         target.mkdir(exist_ok=True)
         step = max(1, -(-size // _FILES_PER_BATCH))
@@ -69,41 +120,8 @@ class _Scene:
         return target
 
 
-def measure_pipeline(plan: Plan, point: Point, say: Callable[[str], None]) -> list[Record]:
-    """One record per series; `batch` messages at a time, `batches` of them measured."""
-    for series in point.series:
-        if series.subject not in METHODS:
-            raise PlanError(f"method {series.subject!r} of {plan.name!r}: expected one of {', '.join(METHODS)}")
-    say("generating")
-    session = local_session("nearcast bench", _MASTER)
-    records = []
-    with tempfile.TemporaryDirectory(prefix="nearcast-bench-") as folder:
-        scene = _Scene(plan, point, Path(folder))
-        for series in point.series:
-            say(series.label)
-            records.append(_measure_series(session, scene, series, point, plan.check.messages))
-    return records
-
-
-def _measure_series(session: SparkSession, scene: _Scene, series: Series, point: Point, n_checked: int) -> Record:
-    size = int(series.parameters.get("batch", point.size.chunk))
-    n_batches = int(series.parameters.get("batches", point.size.repetitions))
-    n_warm = min(_WARM_BATCHES, n_batches)
-    source = scene.files(n_batches + n_warm, size)
-    work = scene.folder / f"{series.subject}-{size}"
-    method, facts = _METHODS[series.subject](session, scene, series.parameters, work)
-    news = _run(session, source, method, work)
-    if [one.rows for one in news] != [size] * (n_batches + n_warm):
-        raise NearcastError(f"{series.label!r} got batches of {[one.rows for one in news]} messages; expected {size} in each")
-    facts |= {"workload": scene.described, "n_subscriptions": scene.subscriptions.num_rows, "master": _MASTER}
-    if series.subject != "identity":
-        facts["check"] = _check(scene, series.label, work, source, n_checked)
-    seconds = np.array([[one.batch_seconds for one in news[n_warm:]]])
-    return Record(facts, seconds, np.full(n_batches, size, np.int64))
-
-
 def _run(session: SparkSession, source: Path, method: Batch, work: Path) -> list[StreamNews]:
-    """The stream over all files, a few at a time; what Spark says about each batch."""
+    """Run the stream over all files, a few at a time; what Spark reports about each batch."""
     schema = session.read.parquet(str(source)).schema
     reader = session.readStream.schema(schema).option("maxFilesPerTrigger", _FILES_PER_BATCH)
     writer = reader.parquet(str(source)).writeStream.foreachBatch(method)
@@ -112,26 +130,62 @@ def _run(session: SparkSession, source: Path, method: Batch, work: Path) -> list
     return [news_of(progress.json) for progress in stream.recentProgress if progress.numInputRows]
 
 
+# --- SQL without an index: what a data engineer writes. For comparison only -----------------------------------------------
+
+
+def join_plain(messages: DataFrame, subscriptions: DataFrame) -> DataFrame:
+    """Explode the keywords, join on the rarest, filter box and remaining keywords."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    exploded = messages.withColumn("keyword", F.explode(F.array_distinct("keywords")))
+    joined = exploded.alias("m").join(subscriptions.alias("s"), F.col("m.keyword") == F.col("s.rarest"))
+    return _matches_of(joined)
+
+
+def join_clever(messages: DataFrame, subscriptions: DataFrame) -> DataFrame:
+    """The same join on the rarest keyword and a cell of a grid; boxes are filed in every cell they touch."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    def column(x: str, y: str) -> Column:
+        return F.floor(F.col(x) * _GRID) * 100_000 + F.floor(F.col(y) * _GRID)
+
+    exploded = messages.withColumn("keyword", F.explode(F.array_distinct("keywords"))).withColumn("cell", column("x", "y"))
+    xs = F.sequence(F.floor(F.col("x0") * _GRID), F.floor(F.col("x1") * _GRID))
+    ys = F.sequence(F.floor(F.col("y0") * _GRID), F.floor(F.col("y1") * _GRID))
+    filed = subscriptions.withColumn("cx", F.explode(xs)).withColumn("cy", F.explode(ys))
+    filed = filed.withColumn("cell", F.col("cx") * 100_000 + F.col("cy"))
+    same = (F.col("m.keyword") == F.col("s.rarest")) & (F.col("m.cell") == F.col("s.cell"))
+    return _matches_of(exploded.alias("m").join(filed.alias("s"), same))
+
+
+def _matches_of(joined: DataFrame) -> DataFrame:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    is_inside = F.col("m.x").between(F.col("s.x0"), F.col("s.x1")) & F.col("m.y").between(F.col("s.y0"), F.col("s.y1"))
+    has_all = F.size(F.array_except("s.keywords", "m.keywords")) == 0
+    matches = joined.where(is_inside & has_all)
+    return matches.select(F.col("m.id").alias("message_id"), F.col("s.id").alias("subscription_id"))
+
+
 # --- methods -------------------------------------------------------------------------------------------------------------
 
 
 def _with_nearcast(
-    session: SparkSession, scene: _Scene, parameters: Mapping[str, Any], work: Path
+    session: SparkSession, setup: _Setup, settings: Mapping[str, Any], work: Path
 ) -> tuple[Batch, dict[str, Any]]:
-    given = {name: value for name, value in parameters.items() if name not in ("batch", "batches")}
-    settings = PipelineSettings(work=str(work), shared_dir=str(work / "host"), space=scene.space, **given)
-    counted = pc.value_counts(scene.history["keywords"].combine_chunks().flatten()).flatten()
-    frequency = np.asarray(counted[1]).astype(np.int64)
-    statistics = KeywordStatistics.counted(counted[0], frequency, scene.history.num_rows, settings.analysis)
-    sample = scene.subscriptions.slice(0, settings.plan_rows)
-    plan = plan_shards(sample, scene.history, statistics, settings, scene.subscriptions.num_rows)
-    publish_plan(settings.store, plan)
-    version = build_index(session, session.read.parquet(str(scene.subscriptions_file)), settings)
-    return BatchRunner(settings), {"mechanism": plan.mechanism, "n_shards": plan.n_shards, "bytes": version.n_bytes}
+    pipeline = PipelineSettings(work=str(work), shared_dir=str(work / "host"), space=setup.space, **settings)
+    words, counts = pc.value_counts(setup.history["keywords"].combine_chunks().flatten()).flatten()
+    frequency = np.asarray(counts).astype(np.int64)
+    statistics = KeywordStatistics.counted(words, frequency, setup.history.num_rows, pipeline.analysis)
+    sample = setup.subscriptions.slice(0, pipeline.plan_rows)
+    plan = plan_shards(sample, setup.history, statistics, pipeline, setup.subscriptions.num_rows)
+    publish_plan(pipeline.store, plan)
+    version = build_index(session, session.read.parquet(str(setup.subscriptions_file)), pipeline)
+    return BatchRunner(pipeline), {"mechanism": plan.mechanism, "n_shards": plan.n_shards, "bytes": version.n_bytes}
 
 
 def _with_identity(
-    session: SparkSession, scene: _Scene, parameters: Mapping[str, Any], work: Path
+    session: SparkSession, setup: _Setup, settings: Mapping[str, Any], work: Path
 ) -> tuple[Batch, dict[str, Any]]:
     def pass_on(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from batches
@@ -143,12 +197,12 @@ def _with_identity(
 
 
 def _with_sql(
-    join: Callable[[DataFrame, DataFrame], DataFrame], prepare: Callable[[_Scene], pa.Table]
-) -> Callable[[Any, _Scene, Mapping[str, Any], Path], tuple[Batch, dict[str, Any]]]:
-    def method(session: SparkSession, scene: _Scene, parameters: Mapping[str, Any], work: Path) -> tuple[Batch, dict[str, Any]]:
+    join: Callable[[DataFrame, DataFrame], DataFrame], prepare: Callable[[_Setup], pa.Table]
+) -> Callable[[Any, _Setup, Mapping[str, Any], Path], tuple[Batch, dict[str, Any]]]:
+    def method(session: SparkSession, setup: _Setup, settings: Mapping[str, Any], work: Path) -> tuple[Batch, dict[str, Any]]:
         work.mkdir(parents=True)
-        pq.write_table(prepare(scene), work / "filed.parquet")
-        # As a job that runs all day would have them: in memory, counted once before the first batch.
+        pq.write_table(prepare(setup), work / "filed.parquet")
+        # In memory, and counted once before the first batch, as in a job that runs all day.
         filed = session.read.parquet(str(work / "filed.parquet")).repartition(2).cache()
         filed.count()
 
@@ -160,11 +214,11 @@ def _with_sql(
     return method
 
 
-def _with_rarest(scene: _Scene) -> pa.Table:
-    return with_rarest(scene.subscriptions, scene.history)
+def _with_rarest(setup: _Setup) -> pa.Table:
+    return with_rarest(setup.subscriptions, setup.history)
 
 
-_METHODS: dict[str, Callable[[Any, _Scene, Mapping[str, Any], Path], tuple[Batch, dict[str, Any]]]] = {
+_METHODS: dict[str, Callable[[Any, _Setup, Mapping[str, Any], Path], tuple[Batch, dict[str, Any]]]] = {
     "nearcast": _with_nearcast,
     "identity": _with_identity,
     "sql_plain": _with_sql(join_plain, _with_rarest),
@@ -172,18 +226,17 @@ _METHODS: dict[str, Callable[[Any, _Scene, Mapping[str, Any], Path], tuple[Batch
 }
 
 
-def _check(scene: _Scene, label: str, work: Path, source: Path, n_checked: int) -> dict[str, Any]:
-    """The deliveries of some messages of the first batch, against one process."""
+def _check(setup: _Setup, label: str, work: Path, source: Path, n_checked: int) -> dict[str, Any]:
+    """Compare the deliveries of some messages of the first batch with those of one process."""
     first = pq.read_table(sorted(source.glob("00000-*.parquet"))[0]).slice(0, n_checked)
-    matcher = Matcher("auto", scene.space)
-    matcher.subscribe_table(scene.subscriptions)
+    matcher = Matcher("auto", setup.space)
+    matcher.subscribe_table(setup.subscriptions)
     expected = matcher.match_table(first)
-    found = pq.read_table(work / "streams/match/deliveries/batch=0", partitioning=None)
-    found = found.filter(pc.is_in(found["message_id"], value_set=first["id"].combine_chunks()))
-    order = [("message_id", "ascending"), ("subscription_id", "ascending")]
-    if not found.sort_by(order).combine_chunks().equals(expected.sort_by(order).combine_chunks()):
+    delivered = pq.read_table(work / "streams/match/deliveries/batch=0", partitioning=None)
+    delivered = delivered.filter(pc.is_in(delivered["message_id"], value_set=first["id"].combine_chunks()))
+    if not sorted_answer(delivered).equals(sorted_answer(expected)):
         raise NearcastError(
-            f"{label!r} delivers {found.num_rows} pairs of {first.num_rows} messages where one process delivers "
+            f"{label!r} delivers {delivered.num_rows} pairs of {first.num_rows} messages where one process delivers "
             f"{expected.num_rows}; its times are worth nothing: correct it first"
         )
     return {"against": "Matcher", "messages": first.num_rows, "pairs": expected.num_rows, "equal": True}

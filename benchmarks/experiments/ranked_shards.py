@@ -1,23 +1,24 @@
-"""Kind "ranked_shards": the shards of a ranked stream, measured one after the other in one process (see `shard_world`).
+"""Shards of a ranked stream, measured one after the other in one process (see `shared/shards_in_process.py`).
 
-`method` is a mechanism, or "one_process": a `Ranker` with everything. Parameters of a series: `groups` (of the mechanisms of
-two levels: how many parts the first level has), `k`. Every batch of every method must bring the changes of the one process.
-Communication is counted in rows, wherever shards run; the bytes of the messages that every owner needs for its window stand
-apart, as the paper's owners have no window.
+`method` is a mechanism, or "one_process": a `Ranker` with everything. Every batch of every method must have the changes of the
+one process. Communication is counted in rows, wherever shards run. The bytes of the messages that every list holder needs for
+its window are counted separately, because the holders of the paper have no window.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from benchmarks.experiments.shared.change_checksum import sum_of_changes
-from benchmarks.experiments.shared.ranked_input import RankedStory, taken_by
+from benchmarks.experiments import Experiment, read_fields
+from benchmarks.experiments.shared.answers import ranked_checksum
+from benchmarks.experiments.shared.ranked_input import RankedInput, reference_changes
 from benchmarks.experiments.shared.shards_in_process import BatchWork, ShardWorld, make_world
-from benchmarks.plan import Plan, Point, Series
+from benchmarks.plan import Plan, Series
 from benchmarks.record import Record
 from nearcast.errors import NearcastError, PlanError
 from nearcast.pipeline.settings import MECHANISMS
@@ -26,62 +27,86 @@ from nearcast.workloads import open_workload
 
 ONE_PROCESS = "one_process"
 METHODS = (ONE_PROCESS, *MECHANISMS)
-_DEFAULT_K = 20
-_KNOWN = ("groups", "k")
+# A checksum and a number of changes for each batch, one after the other.
 Sums = list[int]
 
 
-def measure_ranked_shards(plan: Plan, point: Point, say: Callable[[str], None]) -> list[Record]:
-    """One record per series."""
-    k = check_ranked_series(plan, point.series, METHODS, _KNOWN)
-    say("generating")
-    story = RankedStory(open_workload(point.workload, **point.workload_parameters), point.size, plan.seed, k)
-    say(ONE_PROCESS)
-    single, sums = measure_one_process(story)
-    records = []
-    for series in point.series:
-        say(series.label)
-        record = single if series.subject == ONE_PROCESS else measure_mechanism(story, series, sums, point.size.shards)
-        record.facts["check"] = checked_facts(story, sums)
-        records.append(record)
-    return records
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """Of a series; `groups` is for mechanisms of two levels: the number of parts of the first level."""
+
+    groups: int = 0
+    k: int = 20
 
 
-def check_ranked_series(plan: Plan, series: Sequence[Series], methods: Sequence[str], known: Sequence[str]) -> int:
-    """Refuse series that cannot be measured together; returns the k of all."""
-    for one in series:
-        if one.subject not in methods:
-            raise PlanError(f"method {one.subject!r} of {plan.name!r}: expected one of {', '.join(methods)}")
-        unknown = sorted(set(one.parameters) - set(known))
-        if unknown:
-            raise PlanError(f"{one.label!r} of {plan.name!r} has the parameters {unknown}; expected some of {', '.join(known)}")
-    wanted = {int(one.parameters.get("k", _DEFAULT_K)) for one in series}
-    if len(wanted) > 1:
-        raise PlanError(f"the series of {plan.name!r} have different k: {sorted(wanted)}; their lists cannot be compared")
-    return wanted.pop()
+class RankedShards(Experiment[Parameters]):
+    """The batches take as long as with a core for each shard."""
+
+    subject = "method"
+    methods = METHODS
+    metrics = (
+        "messages_per_second",
+        "work_us_per_message",
+        "balance",
+        "copies_per_subscription",
+        "tuples_per_message",
+        "reports_per_message",
+        "floors_per_message",
+        "registrations_per_message",
+        "feed_bytes_per_message",
+    )
+
+    def read_parameters(self, series: Series) -> Parameters:
+        return read_fields(Parameters, series)
+
+    def check_plan(self) -> None:
+        self.k = common_k(self.plan, (parameters.k for parameters in self.parameters.values()))
+
+    def prepare(self) -> None:
+        point = self.point
+        workload = open_workload(point.workload, **point.workload_parameters)
+        self.input = RankedInput(workload, point.size, self.plan.seed, self.k)
+        self.single, self.sums = measure_one_process(self.input)
+
+    def measure(self, series: Series) -> Record:
+        n_groups, size = self.parameters[series.label].groups, self.point.size
+        if series.subject == ONE_PROCESS:
+            record = self.single
+        else:
+            record = measure_mechanism(self.input, series.subject, series.label, self.sums, size.shards, n_groups)
+        n_messages = size.n_messages * (size.warm_steps + size.repetitions)
+        checked = {"against": "one process", "messages": n_messages, "pairs": sum(self.sums[1::2]), "equal": True}
+        record.facts["check"] = checked
+        return record
 
 
-def checked_facts(story: RankedStory, sums: Sums) -> dict[str, Any]:
-    n_messages = story.size.n_messages * (story.size.warm_steps + story.size.repetitions)
-    return {"against": "one process", "messages": n_messages, "pairs": sum(sums[1::2]), "equal": True}
+EXPERIMENT = RankedShards
+
+
+def common_k(plan: Plan, ks: Iterable[int]) -> int:
+    """The length of the lists of all series; PlanError if they differ, because then their lists cannot be compared."""
+    different = sorted(set(ks))
+    if len(different) > 1:
+        raise PlanError(f"the series of {plan.name!r} have different k: {different}; their lists cannot be compared")
+    return different[0]
 
 
 # --- one process -----------------------------------------------------------------------------------------------------
 
 
-def measure_one_process(story: RankedStory) -> tuple[Record, Sums]:
-    """A `Ranker` with everything: its record, and the sums and numbers of the changes of each batch, opening included."""
-    ranker = Ranker(**story.engine_settings)
+def measure_one_process(input: RankedInput) -> tuple[Record, Sums]:
+    """A `Ranker` with everything: its record, and checksum and number of the changes of each batch, opening included."""
+    ranker = Ranker(**input.engine_settings)
     sums, seconds = [], []
-    size = story.size
-    for batch in [*story.opening(), *(story.batch(number) for number in range(size.warm_steps + size.repetitions))]:
+    size = input.size
+    for batch in [*input.opening(), *(input.batch(number) for number in range(size.warm_steps + size.repetitions))]:
         began = time.process_time()
-        changes = taken_by(ranker, batch)
+        changes = reference_changes(ranker, batch)
         seconds.append(time.process_time() - began)
-        sums += [sum_of_changes(changes), changes.num_rows]
+        sums += [ranked_checksum(changes), changes.num_rows]
     stats = ranker.stats()
     facts = {
-        **_common_facts(story),
+        **_common_facts(input),
         "n_shards": 1,
         "opening_seconds": sum(seconds[: -size.warm_steps - size.repetitions]),
         "bytes": stats["bytes"],
@@ -90,35 +115,35 @@ def measure_one_process(story: RankedStory) -> tuple[Record, Sums]:
     return Record(facts, np.array([seconds[-size.repetitions :]]), np.full(size.repetitions, size.n_messages)), sums
 
 
-def _common_facts(story: RankedStory) -> dict[str, Any]:
-    return {"workload": story.described, "n_subscriptions": story.subscriptions.num_rows, "window": story.window_messages}
+def _common_facts(input: RankedInput) -> dict[str, Any]:
+    return {"workload": input.workload_facts, "n_subscriptions": input.subscriptions.num_rows, "window": input.window_messages}
 
 
 # --- shards ----------------------------------------------------------------------------------------------------------
 
 
-def measure_mechanism(story: RankedStory, series: Series, sums: Sums, n_shards: int) -> Record:
-    """The shards of a mechanism; NearcastError if they tell other changes than one process."""
-    world = make_world(series.subject, n_shards, story, int(series.parameters.get("groups", 0)))
-    opening = [world.take(batch) for batch in story.opening()]
-    warm = [world.take(story.batch(number)) for number in range(story.size.warm_steps)]
+def measure_mechanism(input: RankedInput, mechanism: str, label: str, sums: Sums, n_shards: int, n_groups: int = 0) -> Record:
+    """The shards of a mechanism; NearcastError if they report other changes than one process."""
+    world = make_world(mechanism, n_shards, input, n_groups)
+    opening = [world.take(batch) for batch in input.opening()]
+    warm = [world.take(input.batch(number)) for number in range(input.size.warm_steps)]
     measured, copies = [], []
-    for number in range(story.size.repetitions):
-        measured.append(world.take(story.batch(story.size.warm_steps + number)))
+    for number in range(input.size.repetitions):
+        measured.append(world.take(input.batch(input.size.warm_steps + number)))
         copies.append(int(world.copies.sum()))
-    _compare(series.label, [*opening, *warm, *measured], sums)
+    _compare(label, [*opening, *warm, *measured], sums)
     opening_seconds = sum(float(work.tell_seconds.sum() + work.take_seconds.sum()) for work in opening)
-    facts = {**_common_facts(story), "n_shards": n_shards, "opening_seconds": opening_seconds, **_facts(world, measured)}
-    facts["copies_per_subscription"] = float(np.mean(copies)) / story.subscriptions.num_rows
+    facts = {**_common_facts(input), "n_shards": n_shards, "opening_seconds": opening_seconds, **_facts(world, measured)}
+    facts["copies_per_subscription"] = float(np.mean(copies)) / input.subscriptions.num_rows
     facts["feed_bytes"] = n_shards * sum(
-        story.batch(story.size.warm_steps + number).messages.nbytes for number in range(story.size.repetitions)
+        input.batch(input.size.warm_steps + number).messages.nbytes for number in range(input.size.repetitions)
     )
     slowest = np.array([[work.slowest_seconds for work in measured]])
-    return Record(facts, slowest, np.full(story.size.repetitions, story.size.n_messages))
+    return Record(facts, slowest, np.full(input.size.repetitions, input.size.n_messages))
 
 
 def _facts(world: ShardWorld, measured: list[BatchWork]) -> dict[str, Any]:
-    """Sums over all measured batches, in all and by shard."""
+    """Sums over all measured batches, by shard and in total."""
     by_shard: dict[str, Any] = {
         name: sum(getattr(work, name) for work in measured)
         for name in ("tell_seconds", "take_seconds", "reached", "reports", "floors_learned", "registered")
@@ -141,8 +166,8 @@ def _facts(world: ShardWorld, measured: list[BatchWork]) -> dict[str, Any]:
 
 def _compare(label: str, batches: list[BatchWork], sums: Sums) -> None:
     for number, work in enumerate(batches):
-        if [work.sum_of_changes, work.changes] != sums[2 * number : 2 * number + 2]:
+        if [work.checksum, work.changes] != sums[2 * number : 2 * number + 2]:
             raise NearcastError(
-                f"{label!r} tells {work.changes} changes of batch {number} where one process tells {sums[2 * number + 1]}, "
+                f"{label!r} reports {work.changes} changes of batch {number} where one process reports {sums[2 * number + 1]}, "
                 "or others; its times are worth nothing: correct the shards first"
             )

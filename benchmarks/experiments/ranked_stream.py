@@ -1,9 +1,9 @@
-"""Kind "ranked_stream": step "rank" on local Spark, batch by batch, beside a `Ranker` of one process in the same run.
+"""Ranked streams: step "rank" on local Spark, batch by batch, compared with a `Ranker` of one process in the same run.
 
-`method` is a mechanism, or "one_process". The first batch brings a few subscriptions, by which the shards are cut, and a full
-window; the next ones file everybody else; then messages come. Timed is a whole batch as Spark reports it, from asking for
-offsets to the commit. Every batch must bring the changes of the one process. At the end one shard is lost, and made again from
-its last snapshot and the log since.
+`method` is a mechanism, or "one_process". The first batch brings a full window and a few subscriptions, which the shards are
+planned for. The next batches bring all other subscriptions, and then messages come. The time of a batch is the one that Spark
+reports, from asking for offsets to the commit. Every batch must have the changes of the one process. At the end one shard is
+lost, and restored from its last snapshot and the log since.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,12 +21,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.experiments.ranked_shards import METHODS, ONE_PROCESS, check_ranked_series
-from benchmarks.experiments.shared.change_checksum import sum_of_changes
-from benchmarks.experiments.shared.ranked_input import RankedStory
-from benchmarks.experiments.shared.shard_visits import visits_of
-from benchmarks.plan import Plan, Point, Series
+from benchmarks.experiments import Experiment, read_fields
+from benchmarks.experiments.ranked_shards import METHODS, ONE_PROCESS, common_k
+from benchmarks.experiments.shared.answers import combined_checksum, ranked_checksum
+from benchmarks.experiments.shared.ranked_input import RankedInput
+from benchmarks.plan import Series
 from benchmarks.record import Record
+from benchmarks.simulation.routing import visits_of
 from nearcast.errors import NearcastError
 from nearcast.pipeline.keeping.areas import RankedArea
 from nearcast.pipeline.keeping.layouts import layout_of
@@ -51,166 +53,195 @@ _MASTER = "local[2]"
 _SESSION = {"spark.driver.memory": "3g"}
 _FIRST_SUBSCRIPTIONS = 5_000
 _STREAM = "rank"
-Told = tuple[int, int]
+# Checksum and number of the changes of a batch.
+Changes = tuple[int, int]
 
 
-class _Scene:
-    """The batches of a story as files of two sources, and what one process says of each."""
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    k: int = 20
 
-    def __init__(self, story: RankedStory, folder: Path) -> None:
-        self.story, self.folder = story, folder
+
+class RankedStream(Experiment[Parameters]):
+    """One process is measured in `prepare`: every stream is compared with it."""
+
+    subject = "method"
+    methods = METHODS
+    metrics = (
+        "messages_per_second",
+        "copies_per_subscription",
+        "tuples_per_message",
+        "reports_per_message",
+        "floors_told_per_message",
+        "told_bytes_per_message",
+        "feed_bytes_per_message",
+        "opening_seconds",
+        "recovery_seconds",
+    )
+
+    def read_parameters(self, series: Series) -> Parameters:
+        return read_fields(Parameters, series)
+
+    def check_plan(self) -> None:
+        self.k = common_k(self.plan, (parameters.k for parameters in self.parameters.values()))
+
+    def prepare(self) -> None:
+        point = self.point
+        workload = open_workload(point.workload, **point.workload_parameters)
+        input = RankedInput(workload, point.size, self.plan.seed, self.k)
+        self.session = local_session("nearcast benchmarks", _MASTER, _SESSION)
+        folder = self.resources.enter_context(tempfile.TemporaryDirectory(prefix="nearcast-bench-"))
+        self.setup = _Setup(input, Path(folder))
+        self.single, self.expected = _measure_one_process(self.setup)
+
+    def measure(self, series: Series) -> Record:
+        if series.subject == ONE_PROCESS:
+            record = self.single
+        else:
+            record = _measure_stream(self.session, self.setup, series, self.expected)
+        n_messages, n_changes = sum(batch.messages.num_rows for batch in self.setup.batches), sum(n for _, n in self.expected)
+        record.facts["check"] = {"against": "Ranker", "messages": n_messages, "pairs": n_changes, "equal": True}
+        return record
+
+
+EXPERIMENT = RankedStream
+
+
+class _Setup:
+    """The batches of an input, written as files of two sources."""
+
+    def __init__(self, input: RankedInput, folder: Path) -> None:
+        self.input, self.folder = input, folder
         self.batches = self._batches()
-        self.n_opening = len(self.batches) - story.size.warm_steps - story.size.repetitions
+        self.n_opening = len(self.batches) - input.size.warm_steps - input.size.repetitions
         for name in ("messages", "changes"):
             (folder / name).mkdir()
         for number, batch in enumerate(self.batches):
             for name, table in (("messages", batch.messages), ("changes", batch.put)):
                 path = folder / name / f"{number:04d}.parquet"
                 pq.write_table(table, path)
-                # Spark takes files by their times.
+                # Spark reads files in the order of their times.
                 os.utime(path, (1_000_000 + number, 1_000_000 + number))
 
     def _batches(self) -> list[RankedBatch]:
-        """A first one that the shards are cut by, everybody else, the messages to get warm and to be measured."""
-        story, size = self.story, self.story.size
-        n = min(_FIRST_SUBSCRIPTIONS, story.subscriptions.num_rows // 2)
-        first = story.batch_of(story.subscriptions.slice(0, n), story.first_window)
-        later = [story.batch(number) for number in range(size.warm_steps + size.repetitions)]
-        return [first, *story.filing(n), *later]
+        """The first batch, for which shards are planned; the other subscriptions; messages to warm up with and to measure."""
+        input, size = self.input, self.input.size
+        n = min(_FIRST_SUBSCRIPTIONS, input.subscriptions.num_rows // 2)
+        first = input.batch_of(input.subscriptions.slice(0, n), input.first_window)
+        later = [input.batch(number) for number in range(size.warm_steps + size.repetitions)]
+        return [first, *input.filing(n), *later]
 
     def settings(self, mechanism: str) -> PipelineSettings:
         work = self.folder / mechanism
         settings = PipelineSettings(
             work=str(work),
             shared_dir=str(work / "host"),
-            space=self.story.space,
-            max_distance=self.story.max_distance,
+            space=self.input.space,
+            max_distance=self.input.max_distance,
             stream=_STREAM,
             mechanism=mechanism,
-            shards=self.story.size.shards,
+            shards=self.input.size.shards,
             messages=str(self.folder / "messages"),
             messages_options={"maxFilesPerTrigger": 1},
             changes=str(self.folder / "changes"),
             changes_options={"maxFilesPerTrigger": 1},
-            window_messages=self.story.window_messages,
+            window_messages=self.input.window_messages,
             word_weights="prepared",
             # Saved once, before what is measured.
-            snapshot_batches=self.n_opening + self.story.size.warm_steps,
+            snapshot_batches=self.n_opening + self.input.size.warm_steps,
         )
-        words = sorted(self.story.idf, key=lambda word: -self.story.idf[word])
-        counts = np.array([self.story.idf[word] for word in words], np.int64)
-        counted = KeywordStatistics.counted(pa.array(words), counts, self.story.window_messages, settings.analysis)
+        words = sorted(self.input.idf, key=lambda word: -self.input.idf[word])
+        counts = np.array([self.input.idf[word] for word in words], np.int64)
+        counted = KeywordStatistics.counted(pa.array(words), counts, self.input.window_messages, settings.analysis)
         publish_statistics(settings.store, counted, settings.analysis)
         return settings
 
     def measured(self) -> range:
-        return range(len(self.batches) - self.story.size.repetitions, len(self.batches))
+        return range(len(self.batches) - self.input.size.repetitions, len(self.batches))
 
 
-def measure_ranked_stream(plan: Plan, point: Point, say: Callable[[str], None]) -> list[Record]:
-    """One record per series."""
-    k = check_ranked_series(plan, point.series, METHODS, ("k",))
-    say("generating")
-    story = RankedStory(open_workload(point.workload, **point.workload_parameters), point.size, plan.seed, k)
-    session = local_session("nearcast bench", _MASTER, _SESSION)
-    records = []
-    with tempfile.TemporaryDirectory(prefix="nearcast-bench-") as folder:
-        scene = _Scene(story, Path(folder))
-        say("one process")
-        single, expected = _measure_one_process(scene)
-        for series in point.series:
-            say(series.label)
-            record = single if series.subject == ONE_PROCESS else _measure_stream(session, scene, series, expected)
-            n_messages = sum(batch.messages.num_rows for batch in scene.batches)
-            record.facts["check"] = {
-                "against": "Ranker",
-                "messages": n_messages,
-                "pairs": sum(told[1] for told in expected),
-                "equal": True,
-            }
-            records.append(record)
-    return records
-
-
-def _measure_one_process(scene: _Scene) -> tuple[Record, list[Told]]:
-    """What a `Ranker` says of each batch, and its times without files."""
-    settings = scene.settings("hashing")
+def _measure_one_process(setup: _Setup) -> tuple[Record, list[Changes]]:
+    """The changes that a `Ranker` reports for each batch, and its times without files."""
+    settings = setup.settings("hashing")
     ranker = Ranker(**RankingRules.of(settings).engine_settings(settings.store))
-    seconds, told = [], []
-    for batch in scene.batches:
+    seconds, changes = [], []
+    for batch in setup.batches:
         began = time.perf_counter()
         parts = [ranker.subscribe_table(batch.put), ranker.publish_table(batch.messages)]
         seconds.append(time.perf_counter() - began)
-        sums = [sum_of_changes(part) for part in parts if part.num_rows]
-        told.append((sum(sums) % (1 << 64), sum(part.num_rows for part in parts)))
-    return _record(scene, seconds, {"n_shards": 1, "bytes": ranker.stats()["bytes"]}), told
+        changes.append(_summed(parts))
+    return _record(setup, seconds, {"n_shards": 1, "bytes": ranker.stats()["bytes"]}), changes
 
 
-def _measure_stream(session: SparkSession, scene: _Scene, series: Series, expected: list[Told]) -> Record:
-    settings = scene.settings(series.subject)
+def _measure_stream(session: SparkSession, setup: _Setup, series: Series, expected: list[Changes]) -> Record:
+    settings = setup.settings(series.subject)
     stream = start_rank(read_rows(session, settings), settings)
     stream.awaitTermination()
     news = [news_of(progress.json) for progress in stream.recentProgress]
     seconds = {one.batch: one.batch_seconds for one in news}
-    if sorted(seconds) != list(range(len(scene.batches))):
-        raise NearcastError(f"{series.label!r} ran the batches {sorted(seconds)}; expected {len(scene.batches)} of them")
+    if sorted(seconds) != list(range(len(setup.batches))):
+        raise NearcastError(f"{series.label!r} ran the batches {sorted(seconds)}; expected {len(setup.batches)} of them")
     compare_deliveries(series.label, Path(settings.work), expected)
-    facts = {"master": _MASTER, "n_shards": settings.shards, **_counted(scene, settings)}
-    record = _record(scene, [seconds[number] for number in range(len(scene.batches))], facts)
-    # Its keeper ends with the folder.
+    facts = {"master": _MASTER, "n_shards": settings.shards, **_communication(setup, settings)}
+    record = _record(setup, [seconds[number] for number in range(len(setup.batches))], facts)
+    # The process that holds the shards ends with the folder.
     shutil.rmtree(settings.work)
     return record
 
 
-def _record(scene: _Scene, seconds: list[float], facts: dict[str, Any]) -> Record:
-    story = scene.story
+def _record(setup: _Setup, seconds: list[float], facts: dict[str, Any]) -> Record:
+    input = setup.input
     common = {
-        "workload": story.described,
-        "n_subscriptions": story.subscriptions.num_rows,
-        "window": story.window_messages,
-        "opening_seconds": sum(seconds[: scene.n_opening]),
+        "workload": input.workload_facts,
+        "n_subscriptions": input.subscriptions.num_rows,
+        "window": input.window_messages,
+        "opening_seconds": sum(seconds[: setup.n_opening]),
     }
-    measured = [seconds[number] for number in scene.measured()]
-    return Record({**common, **facts}, np.array([measured]), np.full(len(measured), story.size.n_messages))
+    measured = [seconds[number] for number in setup.measured()]
+    return Record({**common, **facts}, np.array([measured]), np.full(len(measured), input.size.n_messages))
 
 
-def compare_deliveries(label: str, work: Path, expected: list[Told]) -> None:
-    """Every batch of the sink against one process."""
-    for number, told in enumerate(expected):
+def compare_deliveries(label: str, work: Path, expected: Sequence[Changes]) -> None:
+    """Compare every batch of the sink with one process; NearcastError if they differ."""
+    for number, (checksum, n_changes) in enumerate(expected):
         files = sorted((work / StreamArea(_STREAM).deliveries / f"batch={number}").glob("*.parquet"))
-        tables = [pq.read_table(file, partitioning=None) for file in files]
-        filled = [table for table in tables if table.num_rows]
-        found = (sum(sum_of_changes(table) for table in filled) % (1 << 64), sum(table.num_rows for table in filled))
-        if found != told:
+        delivered = _summed([pq.read_table(file, partitioning=None) for file in files])
+        if delivered != (checksum, n_changes):
             raise NearcastError(
-                f"{label!r} tells {found[1]} changes of batch {number} where one process tells {told[1]}, or others; "
+                f"{label!r} reports {delivered[1]} changes of batch {number} where one process reports {n_changes}, or others; "
                 "its times are worth nothing: correct the stream first"
             )
 
 
-# --- what shards told each other, and what it takes to lose one -----------------------------------------------------------
+def _summed(parts: Sequence[pa.Table]) -> Changes:
+    """Checksum and number of changes in several tables."""
+    checksums = [ranked_checksum(part) for part in parts if part.num_rows]
+    return combined_checksum(checksums), sum(part.num_rows for part in parts)
 
 
-def _counted(scene: _Scene, settings: PipelineSettings) -> dict[str, Any]:
+# --- what shards reported to each other, and how long it takes to lose one --------------------------------------------------
+
+
+def _communication(setup: _Setup, settings: PipelineSettings) -> dict[str, Any]:
     rules = RankingRules.of(settings)
-    place = _place(settings, rules, len(scene.batches) - 1)
-    messages = pa.concat_tables([scene.batches[number].messages for number in scene.measured()])
+    place = _place(settings, rules, len(setup.batches) - 1)
+    messages = pa.concat_tables([setup.batches[number].messages for number in setup.measured()])
     facts: dict[str, Any] = {
         "n_tuples": int(visits_of(place.plan_copy(), messages.combine_chunks()).sum()),
         "feed_bytes": messages.nbytes * settings.shards,
-        "recovery_seconds": _recovered(place, scene.measured()[-1]),
+        "recovery_seconds": _recovery_seconds(place, setup.measured()[-1]),
     }
     store, area = settings.store, place.area
-    last_saved = f"{area.snapshots(place.layout.number)}/{scene.measured()[0] - 1:08d}"
+    last_saved = f"{area.snapshots(place.layout.number)}/{setup.measured()[0] - 1:08d}"
     if settings.mechanism in FUSED:
-        copies = scene.story.subscriptions.num_rows
+        copies = setup.input.subscriptions.num_rows
     else:
         names = [f"{last_saved}/{shard}/copies.arrow" for shard in range(settings.shards)]
         copies = sum(pa.ipc.open_stream(store.read_bytes(name)).read_all().num_rows for name in names)
-    facts["copies_per_subscription"] = copies / scene.story.subscriptions.num_rows
+    facts["copies_per_subscription"] = copies / setup.input.subscriptions.num_rows
     rows = {"reports": 0, "floors": 0}
     n_bytes = 0
-    for number in scene.measured():
+    for number in setup.measured():
         for folder in store.names(area.told(number)):
             for name in store.names(f"{area.told(number)}/{folder}"):
                 content = store.read_bytes(f"{area.told(number)}/{folder}/{name}")
@@ -225,8 +256,8 @@ def _place(settings: PipelineSettings, rules: RankingRules, number: int) -> Rank
     return RankedPlace(settings.store, settings.shared_dir, settings.stream, rules, layout)
 
 
-def _recovered(place: RankedPlace, number: int) -> float:
-    """Seconds to make a shard again in a process that has nothing, as after losing it; and to save it."""
+def _recovery_seconds(place: RankedPlace, number: int) -> float:
+    """Seconds to restore a shard in a process that has nothing, as after losing it, and to save it."""
     began = time.perf_counter()
     LiveShards().snapshot(place, 0, number, place.batch(number).mark)
     return time.perf_counter() - began

@@ -1,7 +1,8 @@
-"""Kind "silent": subscribers who need not report while they stay in their safe regions; work and traffic, step by step.
+"""Safe regions: subscribers need not report while they stay in theirs; work and traffic, step by step.
 
-In each step everybody who travels looks whether it left its safe region, and reports if so; then messages arrive, and whoever
-one of them may concern is asked. Method "plain" reports every move. All must have the results of "plain" after every step.
+In each step every subscriber who moved checks whether it left its safe region, and reports if so. Then messages arrive, and the
+subscribers that one of them may concern are asked where they are. Method "plain" reports every move. After every step all
+methods must have the results of the first series.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from benchmarks.experiments.moving import RoadJourney, Step
-from benchmarks.plan import Plan, Point, Series
+from benchmarks.experiments import Experiment
+from benchmarks.experiments.moving import Journey, Step
+from benchmarks.plan import Series
 from benchmarks.record import Record
-from nearcast.errors import NearcastError, PlanError
+from nearcast.errors import NearcastError
 from nearcast.model.ids import Id
 from nearcast.model.regions import Box, Region
 from nearcast.model.spaces import Space
@@ -26,53 +28,68 @@ from nearcast.moving.engine import MovingMatcher
 
 _FEW = 200
 METHODS: dict[str, bool | str] = {"plain": False, "safe_regions": True, "safe_cells": "cells"}
+# The results of every subscriber after each step.
+Results = list[set[tuple[Id, Id]]]
 
 
-def measure_silence(plan: Plan, point: Point, say: Callable[[str], None]) -> list[Record]:
-    """One record per series."""
-    for series in point.series:
-        if series.subject not in METHODS:
-            raise PlanError(f"plan {plan.name!r} has the method {series.subject!r}; expected one of {', '.join(METHODS)}")
-    say("generating")
-    journey = RoadJourney(plan, point)
-    few = replace(point.size, n_subscriptions=_FEW, n_messages=_FEW, repetitions=2, chunk=_FEW)
-    lived = []
-    for series in point.series:
-        say(series.label)
+class SafeRegions(Experiment[dict[str, Any]]):
+    """The parameters of a series are those of the matcher."""
+
+    subject = "method"
+    methods = METHODS
+    metrics = ("ms_per_step", "traffic_per_step", "reports_per_step", "contacts_per_step")
+
+    def read_parameters(self, series: Series) -> dict[str, Any]:
+        return dict(series.parameters)
+
+    def prepare(self) -> None:
+        self.journey = Journey(self.plan, self.point)
+        few = replace(self.point.size, n_subscriptions=_FEW, n_messages=_FEW, repetitions=2, chunk=_FEW)
+        self.few = replace(self.point, size=few)
+        self.results: list[Results] = []
+
+    def measure(self, series: Series) -> Record:
+        parameters = self.parameters[series.label]
         # Compile or load everything with a matcher that is thrown away.
-        _Travelling(RoadJourney(plan, replace(point, size=few)), series).live()
-        lived.append(_Travelling(journey, series).live())
-    say("checking")
-    for (record, results), series in zip(lived, point.series, strict=True):
-        if results != lived[0][1]:
-            raise NearcastError(f"{series.label!r} gives other results than {point.series[0].label!r}: correct it first")
-        n_pairs, n_messages = sum(len(pairs) for pairs in results), point.size.n_messages * point.size.repetitions
-        record.facts["check"] = {"against": point.series[0].label, "messages": n_messages, "pairs": n_pairs, "equal": True}
-    return [record for record, _ in lived]
+        _Run(Journey(self.plan, self.few), series.subject, parameters).measure()
+        record, results = _Run(self.journey, series.subject, parameters).measure()
+        self.results.append(results)
+        return record
+
+    def check(self, records: Sequence[Record]) -> None:
+        first = self.point.series[0].label
+        for record, results, series in zip(records, self.results, self.point.series, strict=True):
+            if results != self.results[0]:
+                raise NearcastError(f"{series.label!r} gives other results than {first!r}: correct it first")
+            n_pairs, n_messages = sum(map(len, results)), self.point.size.n_messages * self.point.size.repetitions
+            record.facts["check"] = {"against": first, "messages": n_messages, "pairs": n_pairs, "equal": True}
 
 
-class _Travelling:
-    """One method on its way: the engine, and what each subscriber knows of itself."""
+EXPERIMENT = SafeRegions
 
-    def __init__(self, journey: RoadJourney, series: Series) -> None:
+
+class _Run:
+    """One method on its journey: the engine, and what each subscriber knows of itself."""
+
+    def __init__(self, journey: Journey, method: str, parameters: dict[str, Any]) -> None:
         self._journey = journey
-        kind = METHODS[series.subject]
-        silent: dict[str, Any] = {"safe_region": kind, "positions": self._where} if kind else {}
-        self._matcher = MovingMatcher(space=journey.workload.space, **silent, **series.parameters)
-        self._is_silent = bool(kind)
+        kind = METHODS[method]
+        options: dict[str, Any] = {"safe_region": kind, "positions": self._positions_of} if kind else {}
+        self._matcher = MovingMatcher(space=journey.workload.space, **options, **parameters)
+        self._has_safe_regions = bool(kind)
         self._boxes = np.stack([journey.subscriptions[name].to_numpy() for name in ("x0", "y0", "x1", "y1")]).copy()
         self._safe: dict[Id, Region] = {}
         self._asked: list[Id] = []
         self._n_reported = 0
         self._seconds = 0.0
 
-    def live(self) -> tuple[Record, list[set[tuple[Id, Id]]]]:
-        """The record, and after each step the results of every subscriber."""
+    def measure(self) -> tuple[Record, Results]:
+        """The record of the whole journey, and the results."""
         journey, matcher = self._journey, self._matcher
         matcher.subscribe_table(journey.subscriptions)
         for messages in journey.past():
             matcher.publish_table(messages)
-        if self._is_silent:
+        if self._has_safe_regions:
             self._safe = matcher.safe_regions(journey.subscriptions["id"].to_pylist())
         before = self._traffic()
         seconds, results = [], []
@@ -101,7 +118,7 @@ class _Travelling:
         return Record(facts, np.array(seconds)[:, None], n), results
 
     def _travel(self, step: Step) -> None:
-        """Everybody moves; who must, reports."""
+        """All subscribers of the step move; those that left their safe region report."""
         for moves in step.moves:
             numbers = moves["id"].to_numpy()
             self._boxes[:, numbers] = np.stack([moves[name].to_numpy() for name in ("x0", "y0", "x1", "y1")])
@@ -112,31 +129,31 @@ class _Travelling:
                 self._renew(numbers[reporting].tolist())
 
     def _is_safe(self, id: int) -> bool:
-        where = self._safe.get(id)
-        if where is None:
+        region = self._safe.get(id)
+        if region is None:
             return False
         x, y = _middle(self._boxes[:, id])
-        return where.meets(Box(x, y, x, y), Space.PLANE)
+        return region.meets(Box(x, y, x, y), Space.PLANE)
 
-    def _where(self, ids: list[Id]) -> dict[Id, object]:
-        """What subscribers answer when they are asked; they get a new safe region afterwards."""
+    def _positions_of(self, ids: list[Id]) -> dict[Id, object]:
+        """What subscribers answer when the engine asks where they are; they get new safe regions afterwards."""
         self._asked += ids
         return {id: Box(*self._boxes[:, int(id)].tolist()) for id in ids}
 
     def _renew(self, ids: Sequence[Id]) -> None:
-        if self._is_silent and ids:
+        if self._has_safe_regions and ids:
             self._safe |= self._timed(self._matcher.safe_regions, ids)
 
-    def _timed(self, work: Callable[[Any], Any], given: Any) -> Any:
+    def _timed(self, call: Callable[[Any], Any], argument: Any) -> Any:
         begin = time.perf_counter()
-        done = work(given)
+        result = call(argument)
         self._seconds += time.perf_counter() - begin
-        return done
+        return result
 
     def _traffic(self) -> dict[str, int]:
-        if self._is_silent:
-            counted = self._matcher.traffic
-            return {"reports": counted.reports, "contacts": counted.contacts, "safe_regions": counted.safe_regions}
+        if self._has_safe_regions:
+            traffic = self._matcher.traffic
+            return {"reports": traffic.reports, "contacts": traffic.contacts, "safe_regions": traffic.safe_regions}
         return {"reports": self._n_reported, "contacts": 0, "safe_regions": 0}
 
 

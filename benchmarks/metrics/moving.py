@@ -1,14 +1,13 @@
-"""What moves, arrivals and ends of messages cost, and what silent subscribers send."""
+"""What moves, arrivals and expiry of messages cost, and what subscribers with safe regions send."""
 
 from __future__ import annotations
 
 from benchmarks.metrics.matching import us_per_message
-from benchmarks.metrics.metric import Metric
-from benchmarks.record import Record
+from benchmarks.record import Metric, Record
 
 
 def us_per_move(record: Record) -> float | None:
-    """Of the best step."""
+    """In the best step."""
     seconds, n = record.steps("step_move_seconds"), record.steps("step_moves")
     return float(1e6 * (seconds / n).min()) if seconds.size and n.min() else None
 
@@ -55,8 +54,8 @@ def contacts_per_step(record: Record) -> float | None:
 
 
 def _per_move(record: Record, fact: str) -> float | None:
-    counted, n = record.steps(fact), record.steps("step_moves")
-    return float(counted.sum() / n.sum()) if counted.size and n.sum() else None
+    counts, n = record.steps(fact), record.steps("step_moves")
+    return float(counts.sum() / n.sum()) if counts.size and n.sum() else None
 
 
 def _sent_per_step(record: Record, *names: str) -> float | None:

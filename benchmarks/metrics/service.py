@@ -1,11 +1,10 @@
-"""What counts for an engine in service: threads, single messages, late subscriptions, opening."""
+"""What counts for an engine of a service: threads, single messages, late subscriptions, opening."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.metrics.metric import Metric
-from benchmarks.record import Record
+from benchmarks.record import Metric, Record
 
 
 def two_thread_share(record: Record) -> float | None:
@@ -64,7 +63,7 @@ SERVICE = (
     Metric(
         "late_ratio", "with late ones, of fresh", "matching when one in a hundred came after the build", "lower", late_ratio
     ),
-    Metric("late_bytes", "bytes per late subscription", "what the index holds beside its build", "lower", late_bytes),
+    Metric("late_bytes", "bytes per late subscription", "what the index holds besides what it built", "lower", late_bytes),
     Metric(
         "merge_p99_ms", "p99 batch in a merge, ms", "1,000 messages, table to table, while it merges", "lower", merge_p99_ms
     ),
@@ -77,5 +76,5 @@ SERVICE = (
         first_match_seconds,
     ),
     Metric("peak_gib", "peak memory, GiB", "of the process while building, tables included", "lower", peak_gib),
-    Metric("call_us", "µs per call", "a call with one message: what each chunk pays at least", "lower", call_us),
+    Metric("call_us", "µs per call", "a call with one message: the least that a chunk costs", "lower", call_us),
 )

@@ -1,19 +1,17 @@
-"""Systems that somebody would use instead, each behind the same few calls; measured where they are installed.
+"""Systems that people use instead of nearcast, each behind the same interface; measured where they are installed.
 
-One module per system: how it is set up, the best way we know to ask it, and why it cannot run here if it cannot.
+A module says how its system is set up, has the fastest way to ask it that we know, and says why it cannot run here.
 """
 
 from __future__ import annotations
 
 from benchmarks.peers.duck import DuckCells, DuckRarest
+from benchmarks.peers.in_python import Ours, PlainPython, ShapelyTree
 from benchmarks.peers.lucene import LuceneMonitor
 from benchmarks.peers.opensearch import OpenSearch
-from benchmarks.peers.ours import Ours
 from benchmarks.peers.peer import Peer
-from benchmarks.peers.plain_python import PlainPython
 from benchmarks.peers.postgres import PostgisBoth, PostgisRarest, PostgresCells
 from benchmarks.peers.sedona import Sedona
-from benchmarks.peers.strtree import ShapelyTree
 
 PEERS: dict[str, type[Peer]] = {
     "nearcast": Ours,

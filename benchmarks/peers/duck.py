@@ -15,7 +15,7 @@ _IS_MATCH = "m.x BETWEEN s.x0 AND s.x1 AND m.y BETWEEN s.y0 AND s.y1 AND list_ha
 
 
 class DuckRarest(Peer):
-    """Each keyword of a message joined with the rarest of a subscription. A join is made anew each time: batches only."""
+    """Each keyword of a message joined with the rarest of a subscription. A join is planned again each time: batches only."""
 
     takes_singles = False
 
@@ -27,9 +27,9 @@ class DuckRarest(Peer):
         import duckdb
 
         self._database: Any = duckdb.connect(":memory:")
-        self._database.register("given", self._filed(with_rarest(subscriptions, history)))
-        self._database.execute("CREATE TABLE filed AS SELECT * FROM given")
-        self._database.unregister("given")
+        self._database.register("loaded", self._filed(with_rarest(subscriptions, history)))
+        self._database.execute("CREATE TABLE filed AS SELECT * FROM loaded")
+        self._database.unregister("loaded")
 
     def match(self, messages: pa.Table) -> pa.Table:
         self._database.register("arrived", self._placed(messages))
@@ -38,9 +38,9 @@ class DuckRarest(Peer):
             "FROM (SELECT *, unnest(list_distinct(keywords)) AS word FROM arrived) m "
             f"JOIN filed s ON m.word = s.rarest {self._same_place} WHERE {_IS_MATCH}"
         )
-        found = self._database.sql(sql).to_arrow_table()
+        pairs = self._database.sql(sql).to_arrow_table()
         self._database.unregister("arrived")
-        return found
+        return pairs
 
     _same_place = ""
 

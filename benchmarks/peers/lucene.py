@@ -55,18 +55,18 @@ class LuceneMonitor(Peer):
 
     def match(self, messages: pa.Table) -> pa.Table:
         counts: list[int] = []
-        found: list[NDArray[Any]] = [np.empty(0, _LONG)]
+        ids_of: list[NDArray[Any]] = [np.empty(0, _LONG)]
         for first in range(0, messages.num_rows, _ASKED_AT_ONCE):
-            # As many as fit into the pipes: who writes on while nobody reads the answers waits forever.
+            # As many as fit into the pipes: writing on without reading the answers would wait forever.
             some = messages.slice(first, _ASKED_AT_ONCE)
-            places = np.stack([some["x"].to_numpy(), some["y"].to_numpy()], axis=1)
+            locations = np.stack([some["x"].to_numpy(), some["y"].to_numpy()], axis=1)
             self._write(np.array(some.num_rows, _INT).tobytes())
-            self._write_rows(np.empty((some.num_rows, 0), np.uint8), places, some["keywords"])
+            self._write_rows(np.empty((some.num_rows, 0), np.uint8), locations, some["keywords"])
             for _ in range(some.num_rows):
                 counts.append(int(self._read(_INT, 1)[0]))
-                found.append(self._read(_LONG, counts[-1]))
+                ids_of.append(self._read(_LONG, counts[-1]))
         ids = numbers(messages["id"].combine_chunks(), np.int64)
-        return pairs_table(np.repeat(ids, counts), np.concatenate(found).astype(np.int64))
+        return pairs_table(np.repeat(ids, counts), np.concatenate(ids_of).astype(np.int64))
 
     @property
     def n_bytes(self) -> int:
@@ -78,15 +78,15 @@ class LuceneMonitor(Peer):
         with self._process, self._complaints:
             self._process.kill()
 
-    def _write_rows(self, head: NDArray[np.uint8], places: NDArray[np.float64], keywords: pa.ChunkedArray) -> None:
+    def _write_rows(self, head: NDArray[np.uint8], coordinates: NDArray[np.float64], keywords: pa.ChunkedArray) -> None:
         lists = keywords.combine_chunks()
         words = numbers(lists.flatten(), np.int64).astype(_INT)
         start = np.concatenate([[0], np.cumsum(numbers(lists.value_lengths(), np.int64))])
         n = np.diff(start).astype(_INT)
-        place = places.astype(_DOUBLE)
+        values = coordinates.astype(_DOUBLE)
         rows = (
             head[row].tobytes()
-            + place[row].tobytes()
+            + values[row].tobytes()
             + n[row : row + 1].tobytes()
             + words[start[row] : start[row + 1]].tobytes()
             for row in range(len(n))
@@ -102,9 +102,9 @@ class LuceneMonitor(Peer):
             raise self._problem() from None
 
     def _read(self, kind: str, n: int) -> NDArray[Any]:
-        given: Any = self._process.stdout
+        output: Any = self._process.stdout
         size = n * np.dtype(kind).itemsize
-        read = given.read(size)
+        read = output.read(size)
         if len(read) < size:
             raise self._problem()
         return np.frombuffer(read, kind)

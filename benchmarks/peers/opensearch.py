@@ -35,7 +35,7 @@ _MAPPING = {
 
 
 class OpenSearch(Peer):
-    """Stored queries of one shard; documents are asked for several at a time."""
+    """Stored queries of one shard; several documents are percolated at a time."""
 
     @classmethod
     def missing(cls) -> str | None:

@@ -1,4 +1,4 @@
-"""What every peer can do, and what several of them file subscriptions by."""
+"""The interface of a peer, and the columns by which several of them file subscriptions."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from nearcast.columns.arrow import numbers
 
 N_COLUMNS = 64
-"""Columns and rows of the grid that peers with cells divide the unit square by: what served them best at a million."""
+"""Columns and rows of the grid of peers with cells, over the unit square: the best for them at a million subscriptions."""
 
 
 class Peer(ABC):
     """Subscriptions (id, keywords, x0, y0, x1, y1) are loaded once; then messages (id, keywords, x, y) are matched.
 
-    Keywords are numbers and places lie in the unit square. `match` answers with message_id and subscription_id, in any order.
+    Keywords are numbers, and locations lie in the unit square. `match` gives message_id and subscription_id, in any order.
     """
 
     takes_batches: ClassVar[bool] = True
@@ -39,22 +39,22 @@ class Peer(ABC):
 
     @property
     def n_bytes(self) -> int | None:
-        """What it says that it holds; None: what the process has grown by is all that is known."""
+        """The bytes that it reports itself; None: only the growth of this process is known."""
         return None
 
-    def close(self) -> None:  # noqa: B027  # most have nothing to leave
-        """Leave nothing behind."""
+    def close(self) -> None:  # noqa: B027  # most have nothing to remove
+        """Remove everything that was set up."""
 
 
 def with_rarest(subscriptions: pa.Table, history: pa.Table) -> pa.Table:
-    """Subscriptions with the column `rarest`: their keyword that the fewest past messages have."""
+    """Subscriptions with the column `rarest`: their keyword that is in the fewest past messages."""
     words = numbers(history["keywords"].combine_chunks().flatten(), np.int64)
     lists = subscriptions["keywords"].combine_chunks()
     members = numbers(lists.flatten(), np.int64)
     frequency = np.bincount(words, minlength=int(max(members.max(initial=0), words.max(initial=0))) + 1)
-    owner = numbers(pc.list_parent_indices(lists), np.int64)
-    order = np.lexsort((members, frequency[members], owner))
-    rarest = members[order][np.searchsorted(owner, np.arange(len(lists)))]
+    row = numbers(pc.list_parent_indices(lists), np.int64)
+    order = np.lexsort((members, frequency[members], row))
+    rarest = members[order][np.searchsorted(row, np.arange(len(lists)))]
     return subscriptions.append_column("rarest", pa.array(rarest.astype(np.int32)))
 
 
@@ -64,7 +64,7 @@ def cell_of(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.int32]
 
 
 def with_cells(subscriptions: pa.Table) -> pa.Table:
-    """A row for each cell that a box meets, with the column `cell`."""
+    """A row for each cell that a box touches, with the column `cell`."""
     x0, y0, x1, y1 = (_column(numbers(subscriptions[name].combine_chunks(), np.float64)) for name in ("x0", "y0", "x1", "y1"))
     n_across, n_down = x1 - x0 + 1, y1 - y0 + 1
     n = n_across * n_down
@@ -74,8 +74,8 @@ def with_cells(subscriptions: pa.Table) -> pa.Table:
     return subscriptions.take(pa.array(row)).append_column("cell", pa.array(cell.astype(np.int32)))
 
 
-def _column(side: NDArray[np.float64]) -> NDArray[np.int64]:
-    return np.clip((side * N_COLUMNS).astype(np.int64), 0, N_COLUMNS - 1)
+def _column(coordinate: NDArray[np.float64]) -> NDArray[np.int64]:
+    return np.clip((coordinate * N_COLUMNS).astype(np.int64), 0, N_COLUMNS - 1)
 
 
 def pairs_table(message_ids: NDArray[np.int64], subscription_ids: NDArray[np.int64]) -> pa.Table:

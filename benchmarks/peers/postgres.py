@@ -26,7 +26,7 @@ _IS_MATCH = "m.x BETWEEN s.x0 AND s.x1 AND m.y BETWEEN s.y0 AND s.y1 AND s.keywo
 
 
 class PostgresCells(Peer):
-    """A covering B-tree by rarest keyword and cell, one row for each cell: the fastest way we found, and needs no extension."""
+    """A covering B-tree by rarest keyword and cell, one row for each cell: the fastest way we found, without any extension."""
 
     columns: tuple[str, ...] = (*_ROWS, "cell")
     extensions: tuple[str, ...] = ()
@@ -43,10 +43,10 @@ class PostgresCells(Peer):
             return "psycopg is not installed: pip install 'nearcast[postgres]'"
         try:
             with psycopg.connect(os.environ[_URL]) as connection:
-                found = connection.execute("SELECT name FROM pg_available_extensions").fetchall()
+                available = connection.execute("SELECT name FROM pg_available_extensions").fetchall()
         except psycopg.Error as error:
             return f"PostgreSQL does not answer: {error}"
-        lacking = [name for name in cls.extensions if (name,) not in found]
+        lacking = [name for name in cls.extensions if (name,) not in available]
         return f"this PostgreSQL has no extension {', '.join(lacking)}" if lacking else None
 
     def load(self, subscriptions: pa.Table, history: pa.Table) -> None:
@@ -76,9 +76,9 @@ class PostgresCells(Peer):
 
     def match(self, messages: pa.Table) -> pa.Table:
         words = ["{" + ",".join(map(str, sorted(set(one)))) + "}" for one in messages["keywords"].to_pylist()]
-        given = [messages[name].to_pylist() for name in ("id", "x", "y")]
+        columns = [messages[name].to_pylist() for name in ("id", "x", "y")]
         sql = f"SELECT m.id, s.id FROM {_ARRIVED} m {self.join} WHERE {_IS_MATCH}"
-        rows = self._database.execute(sql, (*given, words), binary=True).fetchall()
+        rows = self._database.execute(sql, (*columns, words), binary=True).fetchall()
         both = np.array(rows, np.int64).reshape(len(rows), 2)
         return pairs_table(both[:, 0], both[:, 1])
 

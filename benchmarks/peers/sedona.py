@@ -20,7 +20,7 @@ _SQL = (
 
 
 class Sedona(Peer):
-    """A join is made anew each time: batches only."""
+    """A join is planned again each time: batches only."""
 
     takes_singles = False
 
@@ -30,15 +30,15 @@ class Sedona(Peer):
 
     def load(self, subscriptions: pa.Table, history: pa.Table) -> None:
         with warnings.catch_warnings():
-            # It misses libraries for projections and images, which nobody needs here.
+            # It warns of libraries for projections and images, which are not needed here.
             warnings.simplefilter("ignore")
             import sedonadb
 
             self._database: Any = sedonadb.connect()
-        sides = [numbers(subscriptions[name].combine_chunks(), np.float64) for name in ("x0", "y0", "x1", "y1")]
-        areas = pa.array(shapely.to_wkb(shapely.box(*sides)), pa.binary())
-        self._view("given", subscriptions.select(["id", "keywords"]).append_column("area", areas))
-        filed = self._database.sql("SELECT id, keywords, ST_GeomFromWKB(area) AS area FROM given").to_memtable()
+        bounds = [numbers(subscriptions[name].combine_chunks(), np.float64) for name in ("x0", "y0", "x1", "y1")]
+        areas = pa.array(shapely.to_wkb(shapely.box(*bounds)), pa.binary())
+        self._view("loaded", subscriptions.select(["id", "keywords"]).append_column("area", areas))
+        filed = self._database.sql("SELECT id, keywords, ST_GeomFromWKB(area) AS area FROM loaded").to_memtable()
         filed.to_view("filed", overwrite=True)
 
     def match(self, messages: pa.Table) -> pa.Table:

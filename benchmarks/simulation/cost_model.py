@@ -13,7 +13,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class ShardLoads:
-    """Of every shard of a world: lists it has, subscriptions it looks for, and the share of messages that come to it."""
+    """By shard: the lists it holds, the subscriptions it matches, and the share of messages that come to it."""
 
     owned: Array
     copies: Array
@@ -32,7 +32,7 @@ class MeasuredShards:
     list_bytes: float
     """Per list."""
     copy_bytes: float
-    """Per subscription that is looked for elsewhere than where its list is."""
+    """Per subscription that is matched in another shard than its list is in."""
     reports_per_list: float
     """Reports per message and list."""
     feedback_per_list: float
@@ -41,7 +41,10 @@ class MeasuredShards:
 
 @dataclass(frozen=True, slots=True)
 class CostModel:
-    """Telling costs a + b·reached + c·reached·copies, taking d + e·owned, in µs per message of the stream."""
+    """Straight lines, in µs per message of the stream.
+
+    To report (`tell`) costs a + b·reached + c·reached·copies, to apply (`take`) costs d + e·owned.
+    """
 
     tell: Array
     take: Array
@@ -61,7 +64,7 @@ class CostModel:
         return np.asarray(_take_features(loads) @ self.take)
 
     def slowest_us(self, loads: ShardLoads) -> float:
-        """With a core for each shard: all have told before any takes."""
+        """The time of a message with a core for each shard: all have reported before any applies."""
         return float(self.tell_us(loads).max() + self.take_us(loads).max())
 
     def work_us(self, loads: ShardLoads) -> float:
@@ -69,29 +72,29 @@ class CostModel:
 
 
 def error_percent(model: CostModel, cell: MeasuredShards) -> float:
-    """How far off the work of a measured cell is, in percent of it."""
+    """By how many percent the model misses the work of a measured cell."""
     work = float(cell.tell_us.sum() + cell.take_us.sum())
     return abs(100.0 * (model.work_us(cell.loads) / work - 1.0))
 
 
 def least_squares(features: Array, values: Array) -> Array:
-    """Weights of features, none below 0: what would be is left out, the worst first, and the others are fitted anew.
+    """Weights of features, none below 0: the feature with the lowest negative weight is left out, and the others fitted again.
 
-    Columns are scaled before, so that counts of millions and shares of one weigh the same; rows by their values, so that small
-    shards count as much as large ones.
+    Columns are scaled first, so that counts of millions and shares of one weigh the same. Rows are scaled by their values, so
+    that small shards count as much as large ones.
     """
     weights = np.zeros(features.shape[1])
     by_row = 1.0 / np.maximum(np.abs(values), 1e-9)
-    kept = np.flatnonzero(np.abs(features).max(axis=0, initial=0.0) > 0)
+    used = np.flatnonzero(np.abs(features).max(axis=0, initial=0.0) > 0)
     if not values.any():
         return weights
-    while len(kept):
-        scale = np.abs(features[:, kept]).max(axis=0)
-        found = np.linalg.lstsq(features[:, kept] / scale * by_row[:, None], values * by_row, rcond=None)[0]
-        if found.min() >= 0:
-            weights[kept] = found / scale
+    while len(used):
+        scale = np.abs(features[:, used]).max(axis=0)
+        fitted = np.linalg.lstsq(features[:, used] / scale * by_row[:, None], values * by_row, rcond=None)[0]
+        if fitted.min() >= 0:
+            weights[used] = fitted / scale
             break
-        kept = np.delete(kept, found.argmin())
+        used = np.delete(used, fitted.argmin())
     return weights
 
 

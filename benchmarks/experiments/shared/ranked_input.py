@@ -1,7 +1,7 @@
-"""A ranked stream to be measured: who subscribes, what arrives batch by batch, and the rules. The same for every method.
+"""The input of a ranked stream: who subscribes, what arrives batch by batch, and the rules. It is the same for every method.
 
-The window is filled before anybody subscribes: filing into a full window takes a fraction of what it takes to
-raise all floors from nothing, message by message.
+The window is filled before the subscriptions come: filing them into a full window takes a fraction of the time that it takes to
+raise all thresholds from zero, message by message.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ _FILED_AT_ONCE = 100_000
 
 
 def ranked_subscriptions(workload: Workload, n: int, seed: int) -> pa.Table:
-    """The subscriptions of a workload as ranked ones: at the middle of where they were, any weight of nearness."""
-    given = workload.subscriptions(n, seed)
-    x0, y0, x1, y1 = (given[name].to_numpy() for name in ("x0", "y0", "x1", "y1"))
-    weight = np.random.default_rng([seed, 1]).uniform(0.0, 1.0, given.num_rows)
-    places = {"x": (x0 + x1) / 2, "y": (y0 + y1) / 2, "spatial_weight": weight}
-    return pa.table({"id": given["id"], "keywords": given["keywords"], **places})
+    """The subscriptions of a workload as ranked ones: at the middle of their boxes, with random weights of nearness."""
+    boxes = workload.subscriptions(n, seed)
+    x0, y0, x1, y1 = (boxes[name].to_numpy() for name in ("x0", "y0", "x1", "y1"))
+    weight = np.random.default_rng([seed, 1]).uniform(0.0, 1.0, boxes.num_rows)
+    locations = {"x": (x0 + x1) / 2, "y": (y0 + y1) / 2, "spatial_weight": weight}
+    return pa.table({"id": boxes["id"], "keywords": boxes["keywords"], **locations})
 
 
-def frequencies_of(messages: pa.Table) -> dict[Keyword, int]:
-    """In how many messages each keyword, given by its number, is."""
+def document_frequencies(messages: pa.Table) -> dict[Keyword, int]:
+    """The number of messages that contain each keyword; keywords are numbers."""
     lists = messages["keywords"].combine_chunks()
     _, words = keyword_sets_of(lists.offsets.to_numpy().astype(np.int64), np.array(lists.flatten(), np.int32))
     counts = np.bincount(words)
@@ -41,29 +41,29 @@ def frequencies_of(messages: pa.Table) -> dict[Keyword, int]:
     return dict(zip(known.tolist(), counts[known].tolist(), strict=True))
 
 
-class RankedStory:
+class RankedInput:
     """`n_messages` of a size arrive in every batch, the window is `life` batches long, `repetitions` batches are measured."""
 
     def __init__(self, workload: Workload, size: Size, seed: int, k: int = 20) -> None:
         self.size = size
-        self.described = workload.describe()
+        self.workload_facts = workload.describe()
         self.space = workload.space
         n_batches = size.life + size.warm_steps + size.repetitions
         numbered = workload.messages(size.n_messages * n_batches, seed).select(["id", "keywords", "x", "y"])
         self._messages = workload.with_words(numbered)
         subscriptions = ranked_subscriptions(workload, size.n_subscriptions, seed)
-        wanted = pa.array(np.full(subscriptions.num_rows, k, np.int32))
-        self.subscriptions = workload.with_words(subscriptions).append_column("k", wanted).combine_chunks()
+        lengths = pa.array(np.full(subscriptions.num_rows, k, np.int32))
+        self.subscriptions = workload.with_words(subscriptions).append_column("k", lengths).combine_chunks()
         self.window_messages = size.n_messages * size.life
         self.first_window = self._messages.slice(0, self.window_messages)
-        counted = frequencies_of(numbered.slice(0, self.window_messages))
-        self.idf: dict[Keyword, int] = {workload.words[number].as_py(): n for number, n in counted.items()}
+        frequencies = document_frequencies(numbered.slice(0, self.window_messages))
+        self.idf: dict[Keyword, int] = {workload.words[number].as_py(): n for number, n in frequencies.items()}
         spans = [np.ptp(self._messages[axis].to_numpy()) for axis in ("x", "y")]
         self.max_distance = float(np.hypot(*spans)) if self.space == "plane" else 0.0
 
     @property
     def engine_settings(self) -> dict[str, Any]:
-        """What an engine is made with."""
+        """The arguments that a `Ranker` is made with."""
         return {
             "window": CountWindow(self.window_messages),
             "space": self.space,
@@ -82,7 +82,7 @@ class RankedStory:
         return [self.batch_of(self.subscriptions.slice(start, _FILED_AT_ONCE), self._messages.slice(0, 0)) for start in starts]
 
     def batch(self, number: int) -> RankedBatch:
-        """Batch `number` after the opening: those to get warm, then those to be measured."""
+        """Batch `number` after the opening: first the `warm_steps`, then those that are measured."""
         first = self.window_messages + number * self.size.n_messages
         return self.batch_of(self.subscriptions.slice(0, 0), self._messages.slice(first, self.size.n_messages))
 
@@ -90,15 +90,15 @@ class RankedStory:
         return RankedBatch.of(put, pa.array([], pa.int64()), messages.combine_chunks())
 
 
-def taken_by(ranker: Ranker, batch: RankedBatch) -> pa.Table:
-    """What one process says of a batch that files subscriptions or brings messages, but not both."""
+def reference_changes(ranker: Ranker, batch: RankedBatch) -> pa.Table:
+    """The changes that one process reports for a batch of subscriptions or of messages, but not of both."""
     changes = ranker.subscribe_table(batch.put) if batch.put.num_rows else ranker.publish_table(batch.messages)
     check_usable(ranker)
     return changes
 
 
 def check_usable(ranker: Ranker) -> None:
-    """All that was given in the last call was taken."""
+    """NearcastError if the last call rejected a row."""
     rejected = ranker.report.rejected
     if rejected:
         row, reason = rejected[0]

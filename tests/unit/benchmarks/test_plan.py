@@ -6,26 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.experiments import KINDS, encode, pipeline, ranked_shards, safe_regions, simulated_clusters
-from benchmarks.experiments.ranked import method_of
-from benchmarks.peers import PEERS
+from benchmarks.experiments import experiment_of, kinds
+from benchmarks.metrics import METRICS
 from benchmarks.plan import SIZES, Plan, list_plans, parse_plan, read_plan
-from benchmarks.plan_kinds import DEFAULT_METRICS, SUBJECTS
-from nearcast.boolean.indexes import BOOLEAN_INDEXES
-from nearcast.engine.registry import create
 from nearcast.errors import PlanError
-from nearcast.moving.indexes import MOVING_INDEXES
 from nearcast.workloads import open_workload
 
-METHODS = {
-    "encode": encode.METHODS,
-    "pipeline": pipeline.METHODS,
-    "peers": tuple(PEERS),
-    "ranked_shards": ranked_shards.METHODS,
-    "ranked_stream": ranked_shards.METHODS,
-    "simulated_shards": simulated_clusters.METHODS,
-    "silent": safe_regions.METHODS,
-}
 SOURCE = """
 title = "A title"
 paper = "Somebody 2020"
@@ -100,6 +86,18 @@ def test_varying_several_workload_parameters_at_once_under_a_label() -> None:
     assert [(point.value, point.workload_parameters["pool"]) for point in points] == [("small", 10), ("large", 99)]
 
 
+def test_the_x_axis_of_a_plan_has_labels_and_values() -> None:
+    assert parsed().x_values("tiny") == {"5": 5, "1,000": 1000}
+    groups = '[vary]\nparameter = "workload"\ntiny = [{ label = "10", pool = 10 }]'
+    # A label in words, even if it looks like a number.
+    assert parsed('[vary]\nparameter = "n_subscriptions"\ntiny = [5, 1000]', groups).x_values("tiny") == {"10": "10"}
+
+
+def test_the_first_metrics_and_those_that_are_judged_are_drawn() -> None:
+    judged = 'metric = "matches_per_message"\nseries_faster'
+    assert parsed("series_faster", judged).drawn_metrics == ["us_per_message", "candidates_per_message", "matches_per_message"]
+
+
 def test_a_size_overrides_parameters_of_the_workload() -> None:
     plan = parsed("repetitions = 2", "repetitions = 2\nworkload = { vocabulary_size = 77 }")
     assert plan.points("tiny")[0].workload_parameters["vocabulary_size"] == 77
@@ -119,7 +117,7 @@ def test_a_size_overrides_parameters_of_the_workload() -> None:
         ("repetitions = 2", "repetitions = 2\nbuilt_percent = 101", "built_percent = 101; expected 0 to 100"),
         ("repetitions = 2", "repetitions = 2\ntakes_turns = 1", "takes_turns = 1; expected true or false"),
         ("[sizes.tiny]", "[sizes.huge]", "huge"),
-        ('kind = "match"', 'kind = "mach"', "expected one of match, moving, silent, encode"),
+        ('kind = "match"', 'kind = "mach"', "expected one of encode, match, moving, peers"),
         ('kind = "match"', 'kind = "encode"', "lacks the key 'series.method'"),
         ('label = "tree"', 'label = "keyword_first"', "no label twice"),
         ('label = "tree"', 'label = "tree"\ncolour = "red"', "unknown keys: 'series.colour'"),
@@ -158,8 +156,15 @@ def test_a_plan_of_ones_own_is_read_from_a_file(tmp_path: Path) -> None:
     assert read_plan(str(tmp_path / "mine.toml")).name == "mine"
 
 
-def test_every_kind_is_known_everywhere() -> None:
-    assert KINDS.keys() == SUBJECTS.keys() == DEFAULT_METRICS.keys()
+@pytest.mark.parametrize("kind", kinds())
+def test_every_kind_is_an_experiment_with_known_metrics(kind: str) -> None:
+    experiment = experiment_of(kind)
+    assert set(experiment.metrics) <= METRICS.keys()
+    assert (experiment.subject == "method") == bool(experiment.methods)
+
+
+def test_every_kind_has_a_plan() -> None:
+    assert {read_plan(name).kind for name in list_plans()} == set(kinds())
 
 
 @pytest.mark.parametrize("name", list_plans())
@@ -173,15 +178,8 @@ def test_every_shipped_plan_names_indexes_and_workloads_that_exist(name: str, mo
     for size in SIZES:
         for point in plan.points(size):
             open_workload(point.workload, **point.workload_parameters)
-            for series in point.series:
-                if plan.kind in ("match", "service"):
-                    create(BOOLEAN_INDEXES, series.subject, series.parameters)
-                elif plan.kind == "moving":
-                    create(MOVING_INDEXES, series.subject, series.parameters)
-                elif plan.kind == "ranked":
-                    method_of(series)
-                else:
-                    assert series.subject in METHODS[plan.kind]
+            # Refuses indexes, methods and parameters that do not exist.
+            experiment_of(plan.kind)(plan, point)
 
 
 def test_a_point_may_take_another_workload_and_data_of_the_reader(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""A plan of kind "ranked": states are made once for methods with equal buffers, and all methods must tell the same changes."""
+"""The experiment `ranked`: states are made once for methods with equal buffers; all methods must report the same changes."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ import pytest
 
 from benchmarks import run_plan
 from benchmarks.experiments import ranked
-from benchmarks.experiments.ranked import method_of
+from benchmarks.experiments.ranked import Ranked, method_of
 from benchmarks.metrics import METRICS
 from benchmarks.plan import Series
-from benchmarks.plan_kinds import DEFAULT_METRICS
 from benchmarks.record import read_records
 from nearcast.errors import IndexParameterError, NearcastError, PlanError
 from nearcast.ranked.engine import Ranker
@@ -65,7 +64,7 @@ def run(folder: Path, plan: str = PLAN) -> Path:
 def test_a_ranked_run_keeps_every_chunk_and_makes_a_state_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEARCAST_BENCH_STATES", str(tmp_path / "states"))
     records = read_records(run(tmp_path))
-    # Of the two kinds of buffers, and of the other index of the window.
+    # Two kinds of buffers, and another index of the window.
     assert len(list((tmp_path / "states").glob("*.json"))) == 3
     assert [record.series for record in records] == ["kmax", "kmax, IR-tree", "cSkyband"]
     for record in records:
@@ -74,7 +73,7 @@ def test_a_ranked_run_keeps_every_chunk_and_makes_a_state_once(tmp_path: Path, m
         assert record.facts["n_living_messages"] == 75
         assert record.facts["check"]["equal"]
         assert record.facts["check"]["pairs"] > 0
-        assert all(METRICS[name].of(record) is not None for name in DEFAULT_METRICS["ranked"])
+        assert all(METRICS[name].of(record) is not None for name in Ranked.metrics)
     # A buffer of just k messages is refilled often.
     assert METRICS["refills_per_message"].of(records[0]) > METRICS["refills_per_message"].of(records[2])  # type: ignore[operator]
     assert METRICS["scored_per_refill"].of(records[0]) is not None
@@ -82,11 +81,11 @@ def test_a_ranked_run_keeps_every_chunk_and_makes_a_state_once(tmp_path: Path, m
 
 
 class Forgetful(Ranker):
-    """Leaves out what ends."""
+    """Does not report the first message that ends."""
 
     def advance_table(self, now: Any) -> pa.Table:
-        told = super().advance_table(now)
-        return told.slice(1) if self.stats()["buffer"] == "cost_skyband" else told
+        changes = super().advance_table(now)
+        return changes.slice(1) if self.stats()["buffer"] == "cost_skyband" else changes
 
 
 def test_a_method_with_wrong_changes_has_no_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,11 +95,11 @@ def test_a_method_with_wrong_changes_has_no_times(tmp_path: Path, monkeypatch: p
 
 
 class Idle(Ranker):
-    """Has other lists than it tells of."""
+    """Has other lists than its changes lead to."""
 
     def top_table(self, ids: Any = None) -> pa.Table:
-        told = super().top_table(ids)
-        return told.slice(1) if self.stats()["buffer"] == "cost_skyband" else told
+        lists = super().top_table(ids)
+        return lists.slice(1) if self.stats()["buffer"] == "cost_skyband" else lists
 
 
 def test_a_method_with_wrong_lists_has_no_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

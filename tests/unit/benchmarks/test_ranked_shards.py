@@ -1,4 +1,4 @@
-"""Plans of kind "ranked_shards": copies and tuples are counted right, and shards with other lists have no times."""
+"""The experiment `ranked_shards`: copies and tuples are counted right, and shards with other lists have no times."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ import pyarrow as pa
 import pytest
 
 from benchmarks import run_plan
-from benchmarks.experiments.shared.change_checksum import added, sum_of_changes
-from benchmarks.experiments.shared.ranked_input import RankedStory
-from benchmarks.experiments.shared.shard_visits import visits_of
+from benchmarks.experiments.ranked_shards import RankedShards
+from benchmarks.experiments.shared.answers import combined_checksum, ranked_checksum
+from benchmarks.experiments.shared.ranked_input import RankedInput
 from benchmarks.experiments.shared.shards_in_process import ShardWorld, make_world
 from benchmarks.metrics import METRICS
 from benchmarks.plan import Size
-from benchmarks.plan_kinds import DEFAULT_METRICS
 from benchmarks.record import Record, read_records
-from benchmarks.simulation.routing import Sample, routed
+from benchmarks.simulation.routing import Sample, loads_of, visits_of
 from nearcast.errors import NearcastError, PlanError
 from nearcast.model.window import CountWindow
 from nearcast.pipeline.plan.shard_plan import ShardPlan
@@ -79,7 +78,7 @@ def test_a_run_keeps_what_each_shard_did(tmp_path: Path) -> None:
         assert record.chunk_seconds.shape == (1, 2)
         assert record.chunk_messages.tolist() == [20, 20]
         assert record.facts["check"]["pairs"] > 0
-        assert all(METRICS[name].of(record) is not None for name in DEFAULT_METRICS["ranked_shards"])
+        assert all(METRICS[name].of(record) is not None for name in RankedShards.metrics)
         assert len(record.facts["shards"]["take_seconds"]) == 3
         assert sum(record.facts["shards"]["owned"]) == 60
         slowest, work = METRICS["us_per_message"].of(record), METRICS["work_us_per_message"].of(record)
@@ -123,7 +122,7 @@ def test_copies_tuples_and_reports_of_the_papers_example() -> None:
     assert world.copies.tolist() == [1, 1, 1, 0]
     assert world.owned.sum() == 1
     work = world.take(RankedBatch.of(subscription.slice(0, 0), gone, rows(1, ["w6", "w7", "w8", "w9"])))
-    # The message goes to two shards; the one of w6 has the subscription, and tells its owner.
+    # The message goes to two shards; the one of w6 has the subscription, and reports it to the holder of the list.
     assert work.reached.tolist() == [0, 0, 1, 1]
     assert (work.reports > 0).tolist() == (world.owned > 0).tolist()
     assert (int(work.reports.sum()), work.changes) == (1, 1)
@@ -136,21 +135,21 @@ def test_copies_tuples_and_reports_of_the_papers_example() -> None:
 
 
 @pytest.fixture(scope="module")
-def story() -> RankedStory:
+def input() -> RankedInput:
     workload = open_workload("tweets", vocabulary_size=300, pool=20_000, frequencies="curve")
-    return RankedStory(workload, Size(80, 30, 1, 30, life=3, warm_steps=1), 1)
+    return RankedInput(workload, Size(80, 30, 1, 30, life=3, warm_steps=1), 1)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_what_tables_say_is_what_shards_do(story: RankedStory, mechanism: str) -> None:
-    """Messages that come to each shard, and copies in it once floors are known."""
-    world = make_world(mechanism, 4, story)
-    for batch in story.opening():
+def test_the_tables_predict_what_shards_do(input: RankedInput, mechanism: str) -> None:
+    """Messages that come to each shard, and copies in it once thresholds are known."""
+    world = make_world(mechanism, 4, input)
+    for batch in input.opening():
         world.take(batch)
-    plan = plan_ranked(mechanism, 4, story.space, story.subscriptions, story.first_window)
-    work = world.take(story.batch(0))
-    assert work.reached.tolist() == visits_of(plan, story.batch(0).messages).tolist()
-    loads = routed(Sample.of(story), mechanism, 4, 80)
+    plan = plan_ranked(mechanism, 4, input.space, input.subscriptions, input.first_window)
+    work = world.take(input.batch(0))
+    assert work.reached.tolist() == visits_of(plan, input.batch(0).messages).tolist()
+    loads = loads_of(Sample.of(input), mechanism, 4, 80)
     if mechanism not in FUSED:
         assert loads.copies.tolist() == world.copies.tolist()
     if mechanism == "location":
@@ -160,21 +159,21 @@ def test_what_tables_say_is_what_shards_do(story: RankedStory, mechanism: str) -
 
 def test_a_word_that_a_message_repeats_counts_once() -> None:
     workload = open_workload("reviews", repeats=True, vocabulary_size=2_000, pool=20_000, frequencies="curve", n_places=30)
-    story = RankedStory(workload, Size(80, 30, 1, 30, life=3, warm_steps=1), 1)
-    words = story.first_window["keywords"].to_pylist()
-    assert any(len(set(own)) < len(own) for own in words)
-    assert story.idf == Counter(word for own in words for word in set(own))
+    input = RankedInput(workload, Size(80, 30, 1, 30, life=3, warm_steps=1), 1)
+    words = input.first_window["keywords"].to_pylist()
+    assert any(len(set(one)) < len(one) for one in words)
+    assert input.idf == Counter(word for one in words for word in set(one))
 
 
-def test_a_sum_of_changes_tells_sets_apart_and_adds_up() -> None:
+def test_a_checksum_distinguishes_sets_of_changes_and_adds_up() -> None:
     columns = {"tick": [1, 2], "subscription_id": [5, 6], "message_id": [7, 7], "change": [1, -1], "score": [0.5, 0.25]}
     changes = pa.table(columns)
-    whole = sum_of_changes(changes)
-    assert whole == sum_of_changes(changes.take([1, 0]))
-    assert whole == added([sum_of_changes(changes.slice(0, 1)), sum_of_changes(changes.slice(1))])
+    whole = ranked_checksum(changes)
+    assert whole == ranked_checksum(changes.take([1, 0]))
+    assert whole == combined_checksum([ranked_checksum(changes.slice(0, 1)), ranked_checksum(changes.slice(1))])
     for name in columns:
         other = changes.set_column(changes.column_names.index(name), name, pa.array(np.array(columns[name]) + 1))
-        assert sum_of_changes(other) != whole
+        assert ranked_checksum(other) != whole
 
 
 def test_shards_with_other_lists_have_no_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,7 +183,7 @@ def test_shards_with_other_lists_have_no_times(tmp_path: Path, monkeypatch: pyte
         return {target: table.slice(1) for target, table in look(self, messages).items()}
 
     monkeypatch.setattr(Scout, "look", overlook)
-    with pytest.raises(NearcastError, match=r"'prefix' tells .* its times are worth nothing"):
+    with pytest.raises(NearcastError, match=r"'prefix' reports .* its times are worth nothing"):
         run(tmp_path)
     assert not (tmp_path / "results" / "shards" / "tiny").exists()
 
@@ -200,6 +199,11 @@ def test_shards_with_other_lists_have_no_times(tmp_path: Path, monkeypatch: pyte
 def test_a_plan_that_cannot_run_says_why(tmp_path: Path, old: str, new: str, complaint: str) -> None:
     with pytest.raises(PlanError, match=complaint):
         run(tmp_path, PLAN.replace(old, new))
+
+
+def test_a_parameter_of_the_wrong_type_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match="groups = 'three'; expected a value of type int"):
+        run(tmp_path, PLAN.replace("{ groups = 3 }", '{ groups = "three" }'))
 
 
 def test_lists_of_different_lengths_are_not_compared(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +12,15 @@ import pytest
 
 from benchmarks import make_report
 from benchmarks.metrics import METRICS
-from benchmarks.plan import parse_plan, read_plan
+from benchmarks.plan import list_plans, parse_plan, read_plan
 from benchmarks.record import Record, write_record
-from benchmarks.report.front_page import HEADLINES, front_page
-from benchmarks.report.markdown import plain, table
-from benchmarks.report.pages import largest_of_each
+from benchmarks.report.pages import HEADLINES, front_page, largest_of_each, plain, table
+from benchmarks.report.plot import draw_figures, figure_name
+from benchmarks.report.values import read_values
 from benchmarks.results import Results, find_results
-from benchmarks.work_beside import work_beside
 from nearcast.errors import PlanError
 
+EXPERIMENTS = Path(__file__).resolve().parents[3] / "docs" / "experiments"
 PLAN = """
 title = "Two ways"
 paper = "Nobody <b>2020</b>"
@@ -96,7 +97,7 @@ def test_a_page_for_each_paper_with_claim_verdict_figure_and_table(tmp_path: Pat
         "| Quick is quicker. | reproduced | slow is 10 to 50 times quick; more at 2 of 2 points |"
         " slow has 8 times the candidates per message |",
         "Ours has no \\|pipes\\|.",
-        "![µs per message](figures/nobody-two-us_per_message.svg)",
+        "Figures, drawn by `make figures` into `figures`: `nobody-two-us_per_message.svg`\n",
         "| 1,000 | quick | 20 | 3 |",
         "commit c0ffeec0ffee",
     ):
@@ -124,6 +125,48 @@ def test_a_page_for_each_paper_with_claim_verdict_figure_and_table(tmp_path: Pat
         make_report(tmp_path / "letters", pages)
 
 
+def test_figures_are_drawn_from_the_values_in_the_repository(tmp_path: Path) -> None:
+    lines = (EXPERIMENTS / "measured.csv").read_text(encoding="utf-8").splitlines(keepends=True)
+    some = ("nearcast/growth,", "lfilter/comparison,", "nearcast/moving_prototype,")
+    (tmp_path / "measured.csv").write_text("".join([lines[0], *(line for line in lines if line.startswith(some))]))
+    figures = tmp_path / "figures"
+    figures.mkdir()
+    (figures / "stale.svg").touch()
+    assert {path.name for path in draw_figures(tmp_path)} == {path.name for path in figures.iterdir()}
+    drawn = {path.name: path.read_text(encoding="utf-8") for path in figures.iterdir()}
+    # A plan that is gone is not drawn.
+    assert {name.rpartition("-")[0] for name in drawn} == {"nearcast-growth", "lfilter-comparison"}
+    assert "bytes per subscription in its table" in drawn["nearcast-growth-bytes_per_subscription.svg"]
+    assert "R^t++" in drawn["lfilter-comparison-us_per_message.svg"]
+
+
+def test_values_that_are_not_there_are_named(tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match=r"there is no .*measured\.csv"):
+        draw_figures(tmp_path)
+    (tmp_path / "measured.csv").write_text("a,b\n")
+    with pytest.raises(PlanError, match="expected plan, size, point, series, metric, value"):
+        draw_figures(tmp_path)
+
+
+def test_the_pages_of_the_repository_name_the_figures_that_are_drawn(tmp_path: Path) -> None:
+    named = {name for page in EXPERIMENTS.glob("*.md") for name in re.findall(r"`([\w-]+\.svg)`", page.read_text("utf-8"))}
+    plans = {name: read_plan(name) for name in list_plans()}
+    drawable = {
+        figure_name(plans[values.plan], metric)
+        for values in read_values(EXPERIMENTS / "measured.csv")
+        if values.plan in plans
+        for metric in plans[values.plan].drawn_metrics
+        if any(value for points in values.by_metric.get(metric, {}).values() for value in points.values())
+    }
+    assert named == drawable
+
+
+def test_the_front_page_of_the_repository_explains_every_column() -> None:
+    front = (EXPERIMENTS / "README.md").read_text(encoding="utf-8")
+    for metric in METRICS.values():
+        assert f"| {plain(metric.label)} | {plain(metric.description)} |" in front
+
+
 def test_a_plan_of_ours_is_explained_as_it_is_now(tmp_path: Path) -> None:
     write_results(tmp_path, "lfilter/methods", "tiny")
     write_results(tmp_path, "mine", "tiny")
@@ -132,15 +175,15 @@ def test_a_plan_of_ours_is_explained_as_it_is_now(tmp_path: Path) -> None:
     assert own.why == "Ours has no |pipes|."
 
 
-def test_counters_stand_beside_what_compares_series(tmp_path: Path) -> None:
+def test_counters_explain_what_compares_series(tmp_path: Path) -> None:
     alone = PLAN.replace('series_faster = ["quick", "slow"]', 'stays_flat = ["quick", 2]')
     write_results(tmp_path, "mine", "tiny", alone)
     [results] = found_in(tmp_path)
-    assert [work_beside(results, expected) for expected in results.plan.expect] == [""]
+    assert [results.compare_work(expected) for expected in results.plan.expect] == [""]
     limited = PLAN.replace('["quick", "slow"]', '["quick", "slow"]\nat = [1000]')
     write_results(tmp_path, "mine", "tiny", limited)
     [results] = found_in(tmp_path)
-    assert work_beside(results, results.plan.expect[0]) == "slow has 8 times the candidates per message"
+    assert results.compare_work(results.plan.expect[0]) == "slow has 8 times the candidates per message"
 
 
 def found_in(folder: Path) -> list[Results]:

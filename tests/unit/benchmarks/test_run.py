@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,11 @@ import pytest
 from benchmarks import list_plans, run_plan
 from benchmarks.experiments import encode, match, moving, safe_regions
 from benchmarks.metrics import METRICS
-from benchmarks.metrics.shards import SHARDS
-from benchmarks.metrics.simulation import SIMULATION
+from benchmarks.metrics.shards import SHARDS, SIMULATION
 from benchmarks.plan import read_plan
 from benchmarks.record import read_records
-from benchmarks.report.plot import plot_results
+from benchmarks.report.plot import draw_figures
+from benchmarks.report.values import write_values
 from benchmarks.results import find_results, read_results
 from nearcast import timing
 from nearcast.boolean.engine import Matcher
@@ -96,8 +97,8 @@ label = "keywords"
 against = "moving_scan"
 messages = 30
 """
-SILENT = (
-    MOVING.replace('kind = "moving"', 'kind = "silent"')
+SAFE_REGIONS = (
+    MOVING.replace('kind = "moving"', 'kind = "safe_regions"')
     .replace("mobility = 0.5", "mobility = 1.0\nspeed = 0.3")
     .replace('index = "grid_space_first"\nlabel = "space"', 'method = "plain"')
     .replace('index = "grid_keyword_first"\nlabel = "keywords"', 'method = "safe_regions"')
@@ -110,7 +111,7 @@ OF_MOVES = (
     "candidates_per_move",
     "growth_percent",
 )
-OF_SILENCE = ("ms_per_step", "traffic_per_step", "reports_per_step", "contacts_per_step")
+OF_SAFE_REGIONS = ("ms_per_step", "traffic_per_step", "reports_per_step", "contacts_per_step")
 OF_PEERS = ("single_us_per_message", "singles_per_second", "stream_us_per_message")
 OF_SHARDS = tuple(metric.name for metric in (*SHARDS, *SIMULATION))
 OF_RANKS = (
@@ -167,14 +168,14 @@ def plans(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "two.toml").write_text(MATCH)
     (folder / "words.toml").write_text(ENCODE)
     (folder / "travel.toml").write_text(MOVING)
-    (folder / "silent.toml").write_text(SILENT)
+    (folder / "safe.toml").write_text(SAFE_REGIONS)
     return folder
 
 
 @pytest.fixture(scope="module")
 def out(plans: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("results")
-    for name in ("two", "words", "travel", "silent"):
+    for name in ("two", "words", "travel", "safe"):
         assert run_plan(str(plans / f"{name}.toml"), "tiny", folder) == folder / name / "tiny"
     return folder
 
@@ -196,7 +197,7 @@ def test_a_match_run_keeps_every_chunk_of_every_pass(out: Path) -> None:
         assert record.facts["n_subscriptions"] == record.value
         assert all(
             (METRICS[name].of(record) is None)
-            == (name in (*OF_MOVES, *OF_SILENCE, *OF_SERVICES, *OF_PEERS, *OF_RANKS, *OF_SHARDS))
+            == (name in (*OF_MOVES, *OF_SAFE_REGIONS, *OF_SERVICES, *OF_PEERS, *OF_RANKS, *OF_SHARDS))
             for name in METRICS
         )
     assert np.array_equal(records[2].matches, records[3].matches)
@@ -221,14 +222,14 @@ def test_a_moving_run_keeps_every_chunk_of_every_step(out: Path) -> None:
     assert np.array_equal(records[0].matches, records[1].matches)
 
 
-def test_a_silent_run_counts_what_is_sent(out: Path) -> None:
-    plain, safe = read_records(out / "silent" / "tiny")
+def test_a_run_with_safe_regions_counts_what_is_sent(out: Path) -> None:
+    plain, safe = read_records(out / "safe" / "tiny")
     assert plain.facts["traffic"]["reports"] == 300
     assert METRICS["traffic_per_step"].of(plain) == 1.0
     assert 0 < METRICS["reports_per_step"].of(safe) < 1.0  # type: ignore[operator]
     assert safe.facts["traffic"]["safe_regions"] > 0
     assert safe.facts["check"]["pairs"] > 0
-    assert all(METRICS[name].of(safe) is not None for name in OF_SILENCE)
+    assert all(METRICS[name].of(safe) is not None for name in OF_SAFE_REGIONS)
 
 
 class Deaf(MovingMatcher):
@@ -244,12 +245,12 @@ class Deaf(MovingMatcher):
 def test_a_method_with_other_results_has_no_figures(plans: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(safe_regions, "MovingMatcher", Deaf)
     with pytest.raises(NearcastError, match="'safe_regions' gives other results than 'plain'"):
-        run_plan(str(plans / "silent.toml"), "tiny", tmp_path)
+        run_plan(str(plans / "safe.toml"), "tiny", tmp_path)
 
 
-def test_an_unknown_method_of_silence_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_method_of_safe_regions_is_refused(tmp_path: Path) -> None:
     plan = tmp_path / "bad.toml"
-    plan.write_text(SILENT.replace('"safe_regions"', '"magic"'))
+    plan.write_text(SAFE_REGIONS.replace('method = "safe_regions"', 'method = "magic"'))
     with pytest.raises(PlanError, match="method 'magic'"):
         run_plan(str(plan), "tiny", tmp_path)
 
@@ -310,7 +311,7 @@ def test_a_moving_plan_that_cannot_run_says_why(tmp_path: Path, old: str, new: s
         run_plan(str(plan), "tiny", tmp_path)
 
 
-def test_a_record_tells_under_which_circumstances_it_was_taken(out: Path) -> None:
+def test_a_record_has_the_circumstances_of_its_measurement(out: Path) -> None:
     facts = json.loads(next(iter(sorted((out / "two" / "tiny").glob("*.json")))).read_text())
     assert facts["check"] == {"against": "scan", "messages": 30, "pairs": facts["check"]["pairs"], "equal": True}
     assert {"python", "numpy", "numba", "pyarrow", "nearcast"} <= facts["versions"].keys()
@@ -328,7 +329,9 @@ def test_encoding_gives_the_same_ids_with_both_methods(out: Path) -> None:
 
 def test_only_metrics_with_values_are_drawn(out: Path, tmp_path: Path) -> None:
     words = read_results(out / "words" / "tiny")
-    assert list(plot_results(words, tmp_path, ["candidates_per_message", "us_per_message"])) == ["us_per_message"]
+    plan = replace(words.plan, metrics=("candidates_per_message", "us_per_message"))
+    write_values(tmp_path / "measured.csv", [words])
+    assert [path.name for path in draw_figures(tmp_path, {"words": plan})] == ["words-us_per_message.svg"]
 
 
 class PulledPlugError(Exception):
@@ -372,7 +375,7 @@ def test_progress_counts_up_to_its_total(plans: Path, tmp_path: Path) -> None:
     steps: list[tuple[int, int, str]] = []
     run_plan(str(plans / "words.toml"), "tiny", tmp_path, lambda *step: steps.append(step))
     assert [step for step, _, _ in steps] == list(range(len(steps)))
-    assert steps[-1] == (3, 3, "done")
+    assert steps[-1] == (4, 4, "done")
 
 
 def test_a_second_run_replaces_the_first_and_a_failed_one_does_not(

@@ -1,4 +1,4 @@
-"""Clusters that nobody has: lines through measured shards, and what follows from them."""
+"""Simulated clusters: lines through measured shards, and what follows from them."""
 
 from __future__ import annotations
 
@@ -8,41 +8,41 @@ import numpy as np
 import pytest
 
 from benchmarks import run_plan
+from benchmarks.experiments.simulated_clusters import SimulatedClusters
 from benchmarks.metrics import METRICS
-from benchmarks.plan_kinds import DEFAULT_METRICS
 from benchmarks.record import read_records
 from benchmarks.simulation.cluster import simulate
 from benchmarks.simulation.cost_model import CostModel, MeasuredShards, ShardLoads, error_percent, least_squares
 
 
-def loads(owned: list[float], copies: list[float], reached: list[float]) -> ShardLoads:
+def shard_loads(owned: list[float], copies: list[float], reached: list[float]) -> ShardLoads:
     return ShardLoads(np.array(owned), np.array(copies), np.array(reached))
 
 
-def measured(of: ShardLoads, tell: tuple[float, float, float], take: tuple[float, float]) -> MeasuredShards:
-    """Shards that cost exactly so."""
-    tell_us = tell[0] + tell[1] * of.reached + tell[2] * of.reached * of.copies
-    take_us = take[0] + take[1] * of.owned
+def measured(loads: ShardLoads, tell: tuple[float, float, float], take: tuple[float, float]) -> MeasuredShards:
+    """Shards with exactly these costs."""
+    tell_us = tell[0] + tell[1] * loads.reached + tell[2] * loads.reached * loads.copies
+    take_us = take[0] + take[1] * loads.owned
     slowest = float(tell_us.max() + take_us.max())
-    return MeasuredShards(of, tell_us, take_us, slowest, 1000.0, 100.0, 50.0, 0.001, 0.0001, 120.0)
+    return MeasuredShards(loads, tell_us, take_us, slowest, 1000.0, 100.0, 50.0, 0.001, 0.0001, 120.0)
 
 
-SMALL = loads([100, 200], [300, 150], [0.5, 0.25])
-LARGE = loads([400, 800, 1200], [500, 900, 100], [0.75, 0.3, 1.0])
+SMALL = shard_loads([100, 200], [300, 150], [0.5, 0.25])
+LARGE = shard_loads([400, 800, 1200], [500, 900, 100], [0.75, 0.3, 1.0])
 
 
 def test_lines_through_measured_shards_are_found_again() -> None:
-    cells = [measured(of, (5.0, 8.0, 0.02), (10.0, 0.01)) for of in (SMALL, LARGE)]
+    cells = [measured(loads, (5.0, 8.0, 0.02), (10.0, 0.01)) for loads in (SMALL, LARGE)]
     model = CostModel.fitted(cells)
     assert model.tell == pytest.approx([5.0, 8.0, 0.02])
     assert model.take == pytest.approx([10.0, 0.01])
-    held_out = measured(loads([5000], [9000], [0.9]), (5.0, 8.0, 0.02), (10.0, 0.01))
+    held_out = measured(shard_loads([5000], [9000], [0.9]), (5.0, 8.0, 0.02), (10.0, 0.01))
     assert error_percent(model, held_out) == pytest.approx(0.0, abs=1e-6)
-    dearer = measured(loads([5000], [9000], [0.9]), (5.0, 8.0, 0.02), (130.0, 0.01))
+    dearer = measured(shard_loads([5000], [9000], [0.9]), (5.0, 8.0, 0.02), (130.0, 0.01))
     assert error_percent(model, dearer) == pytest.approx(100 * (1 - (5 + 7.2 + 162 + 60) / (5 + 7.2 + 162 + 180)))
 
 
-def test_no_weight_is_below_zero_and_nothing_told_costs_nothing() -> None:
+def test_no_weight_is_below_zero_and_zeros_give_zeros() -> None:
     features = np.array([[1.0, 1.0], [1.0, 2.0], [1.0, 3.0]])
     falling = least_squares(features, np.array([3.0, 2.0, 1.0]))
     assert falling[1] == 0
@@ -71,9 +71,9 @@ def test_a_cluster_of_two_shards_by_hand() -> None:
     assert all(name.startswith("simulated_") for name in cluster.facts())
 
 
-def test_where_lists_are_where_messages_come_nothing_is_told() -> None:
+def test_fused_shards_report_nothing() -> None:
     model = CostModel(np.zeros(3), np.array([10.0, 0.01]))
-    evenly = loads([100, 100], [100, 100], [1.0, 1.0])
+    evenly = shard_loads([100, 100], [100, 100], [1.0, 1.0])
     cluster = simulate(model, measured(evenly, (0.0, 0.0, 0.0), (10.0, 0.01)), evenly, is_fused=True)
     assert cluster.messages_per_second == pytest.approx(1e6 / 11)
     assert (cluster.tuples_per_message, cluster.reports_per_message, cluster.network_bytes_per_message) == (2, 0, 0)
@@ -85,7 +85,7 @@ title = "SIMULATED"
 paper = "Nobody"
 figure = "SIMULATED"
 claim = "Large."
-kind = "simulated_shards"
+kind = "simulated_clusters"
 [workload]
 name = "tweets"
 vocabulary_size = 300
@@ -114,11 +114,11 @@ def test_a_simulated_run_says_so_everywhere(tmp_path: Path) -> None:
     for record in (ten, thirty):
         assert record.facts["simulated"]
         assert record.facts["n_subscriptions"] == 1_000_000
-        assert all(METRICS[name].of(record) is not None for name in DEFAULT_METRICS["simulated_shards"])
+        assert all(METRICS[name].of(record) is not None for name in SimulatedClusters.metrics)
         # No time was taken.
         assert METRICS["us_per_message"].of(record) is None
     # The model is the same at both points: it was measured once.
     assert ten.facts["model"] == thirty.facts["model"]
     assert ten.facts["simulated_tuples_per_message"] < thirty.facts["simulated_tuples_per_message"]
-    of_simulation = [name for name in DEFAULT_METRICS["simulated_shards"] if name != "held_out_error_percent"]
+    of_simulation = [name for name in SimulatedClusters.metrics if name != "held_out_error_percent"]
     assert all(METRICS[name].label.startswith("simulated") for name in of_simulation)
