@@ -98,7 +98,7 @@ test-bounds: warm-bounds ## kernels and indexes compiled with bounds checks
 	@NUMBA_OPT=1 NUMBA_BOUNDSCHECK=1 $(IN_MEMORY) $(PYTEST) $(if $(T),$(T),$(EXACT_TESTS))
 
 .PHONY: soak
-soak: soak-conformance soak-pipeline soak-service soak-bench ## the large counts: thousands of random worlds, every bench plan (long)
+soak: soak-conformance soak-pipeline soak-service soak-bench ## the large counts: thousands of random worlds, every plan of the benchmarks (long)
 
 .PHONY: soak-conformance
 soak-conformance: $(VENV)/.ready-dev ## every index through thousands of random worlds and long histories; T="-k name" for some
@@ -113,12 +113,16 @@ soak-service: $(VENV)/.ready-dev ## the server: fifty kills on each store, fifty
 	@NEARCAST_SOAK=1 $(PYTEST) tests/service $(T)
 
 .PHONY: soak-bench
-soak-bench: $(VENV)/.ready-dev ## every bench plan at its smallest size
-	@$(BIN)/nearcast bench run all --size tiny
+soak-bench: $(VENV)/.ready-dev ## every plan of the benchmarks at its smallest size
+	@$(BIN)/python -m benchmarks run all --size tiny
 
 .PHONY: bench
-bench: $(VENV)/.ready-dev ## run bench plans: make bench PLAN=name SIZE=small
-	@$(BIN)/nearcast bench $(if $(PLAN),run $(PLAN) --size $(or $(SIZE),small),list)
+bench: $(VENV)/.ready-dev ## list the experiments, or run one: make bench PLAN=name SIZE=small
+	@$(BIN)/python -m benchmarks $(if $(PLAN),run $(PLAN) --size $(or $(SIZE),small),list)
+
+.PHONY: figures
+figures: $(VENV)/.ready-dev ## draw docs/experiments/figures from docs/experiments/measured.csv
+	@$(BIN)/python -m benchmarks figures
 
 .PHONY: serve
 serve: $(VENV)/.ready-dev console ## the server with the map console; make a key first: .venv/bin/nearcast key create NAME --role admin
@@ -130,7 +134,7 @@ debug: $(VENV)/.ready-dev ## step through a test with the JIT off: make debug T=
 
 .PHONY: clean
 clean: ## remove the environment and everything built
-	@rm -rf $(VENV) output bench-results artifacts .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*
+	@rm -rf $(VENV) output bench-results docs/experiments/figures artifacts .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*
 
 .PHONY: help
 help: ## this list

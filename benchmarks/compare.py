@@ -334,7 +334,7 @@ def main() -> None:
     parser.add_argument("versions", nargs="*", metavar="OLD NEW", help="checkouts, or Python executables")
     parser.add_argument("--plan", action="append", choices=sorted(PLANS), help="only this one; may be given several times")
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--again", action="store_true", help="run OLD a second time beside, to see the noise")
+    parser.add_argument("--again", action="store_true", help="run OLD a second time, to see the noise")
     parser.add_argument("--work", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.work:

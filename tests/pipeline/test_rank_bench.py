@@ -1,4 +1,4 @@
-"""The bench of ranked streams on a real session: lists are those of one process, and what shards tell is counted."""
+"""The experiment `ranked_stream` on a real session: lists are those of one process, and what shards send is counted."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from nearcast.bench import ranked_stream_kind, run_plan
-from nearcast.bench.change_sums import sum_of_changes
-from nearcast.bench.metrics import METRICS
-from nearcast.bench.plan_kinds import DEFAULT_METRICS
-from nearcast.bench.record import read_records
+from benchmarks import run_plan
+from benchmarks.experiments import ranked_stream
+from benchmarks.experiments.shared.answers import ranked_checksum
+from benchmarks.metrics import METRICS
+from benchmarks.record import read_records
 from nearcast.errors import NearcastError
 from nearcast.pipeline.stream_folders import StreamArea
 
@@ -62,20 +62,20 @@ def test_a_stream_is_measured_beside_one_process(spark: SparkSession, tmp_path: 
     assert single.facts["n_shards"] == 1
     assert stream.chunk_messages.tolist() == single.chunk_messages.tolist() == [20]
     assert stream.facts["check"]["pairs"] > 0
-    assert all(METRICS[name].of(stream) is not None for name in DEFAULT_METRICS["ranked_stream"])
+    assert all(METRICS[name].of(stream) is not None for name in ranked_stream.RankedStream.metrics)
     assert 1 <= stream.facts["copies_per_subscription"] <= 2
     assert 20 <= stream.facts["n_tuples"] <= 40
     assert stream.facts["n_reports"] > 0
 
 
-def test_a_stream_that_tells_something_else_has_no_times(tmp_path: Path) -> None:
+def test_a_stream_with_other_changes_has_no_times(tmp_path: Path) -> None:
     columns = {"tick": [1, 1], "subscription_id": [5, 6], "message_id": [7, 7], "change": [1, 1], "score": [0.5, 0.25]}
     changes = pa.table(columns)
-    told = (sum_of_changes(changes), 2)
+    expected = (ranked_checksum(changes), 2)
     for number, rows in enumerate(([0], [1])):
         folder = tmp_path / StreamArea("rank").deliveries / "batch=0"
         folder.mkdir(parents=True, exist_ok=True)
         pq.write_table(changes.take(rows), folder / f"part-{number}.parquet")
-    ranked_stream_kind.compare_deliveries("mine", tmp_path, [told])
-    with pytest.raises(NearcastError, match=r"'mine' tells 2 changes of batch 0 .* its times are worth nothing"):
-        ranked_stream_kind.compare_deliveries("mine", tmp_path, [(told[0] + 1, 2)])
+    ranked_stream.compare_deliveries("mine", tmp_path, [expected])
+    with pytest.raises(NearcastError, match=r"'mine' reports 2 changes of batch 0 .* its times are worth nothing"):
+        ranked_stream.compare_deliveries("mine", tmp_path, [(expected[0] + 1, 2)])

@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 import nearcast
-from nearcast.cli import bench, key, pipeline
+from nearcast.cli import key, pipeline
 from nearcast.cli.backup import backup, restore
 from nearcast.cli.console import remarks
 from nearcast.cli.demo import demo
@@ -90,7 +90,6 @@ app.command()(load)
 app.command()(backup)
 app.command()(restore)
 app.add_typer(key.app, name="key")
-app.add_typer(bench.app, name="bench")
 app.add_typer(pipeline.app, name="pipeline")
 
 

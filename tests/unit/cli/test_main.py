@@ -24,10 +24,6 @@ COMMANDS = [
     ["indexes"],
     ["warm"],
     ["doctor"],
-    ["bench"],
-    ["bench", "list"],
-    ["bench", "run"],
-    ["bench", "report"],
     ["pipeline"],
     ["pipeline", "run"],
 ]

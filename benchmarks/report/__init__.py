@@ -1,0 +1,1 @@
+"""What was measured as pages, a table of every value, and figures."""
