@@ -19,7 +19,7 @@ from nearcast.bench.moving_kind import RoadJourney, Step
 from nearcast.bench.plan import Plan, Point, Series
 from nearcast.bench.record import Record
 from nearcast.errors import NearcastError, PlanError
-from nearcast.model.ids import Id
+from nearcast.model.inputs import Id
 from nearcast.model.regions import Box, Region
 from nearcast.model.spaces import Space
 from nearcast.moving.engine import MovingMatcher

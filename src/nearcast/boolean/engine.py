@@ -40,7 +40,7 @@ from nearcast.engine.verification import Verifier
 from nearcast.errors import NearcastError
 from nearcast.model.analysis import DEFAULT_ANALYSIS, Analysis
 from nearcast.model.delivery import Delivery, Explanation, MatchReport, joined_reports
-from nearcast.model.ids import Id, checked_id
+from nearcast.model.inputs import Id, checked_id
 from nearcast.model.message import Message
 from nearcast.model.regions import Box
 from nearcast.model.spaces import space_of

@@ -12,7 +12,7 @@ from nearcast.columns.identifiers import Identifiers, id_array
 from nearcast.engine.arguments import listed
 from nearcast.errors import NearcastError
 from nearcast.kernels.number_table import ABSENT
-from nearcast.model.ids import checked_id
+from nearcast.model.inputs import checked_id
 
 
 def numbers_of(ids: Any, known: Identifiers) -> NDArray[np.int32]:

@@ -16,7 +16,7 @@ from nearcast.engine.reading_context import Border
 from nearcast.engine.reading_messages import read_message_objects, read_message_table
 from nearcast.engine.times import seconds_column
 from nearcast.kernels.layouts import MessageArrays
-from nearcast.model.ids import Id
+from nearcast.model.inputs import Id
 from nearcast.model.message import Message
 from nearcast.moving.live_ids import LiveIds
 

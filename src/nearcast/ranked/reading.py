@@ -21,7 +21,7 @@ from nearcast.engine.reading_messages import read_message_objects, read_message_
 from nearcast.engine.rejections import Rejections, reject_bad_boxes
 from nearcast.engine.times import seconds_column
 from nearcast.errors import NearcastError, SchemaError
-from nearcast.model.ids import Id
+from nearcast.model.inputs import Id
 from nearcast.model.message import Message
 from nearcast.model.subscription import MAX_K, RankedSubscription
 from nearcast.ranked.subscriptions import SubscriberBatch

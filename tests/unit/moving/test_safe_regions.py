@@ -10,7 +10,7 @@ import pytest
 
 import nearcast as nc
 from nearcast.errors import IndexParameterError
-from nearcast.model.ids import Id
+from nearcast.model.inputs import Id
 from nearcast.testing.budget import Budget
 from nearcast.testing.scenarios.safe_regions import run_silent_worlds
 
