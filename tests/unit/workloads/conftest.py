@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nearcast.workloads.tweets import Tweets
+from nearcast.workloads.short_messages import Tweets
 
 
 @pytest.fixture(scope="session")

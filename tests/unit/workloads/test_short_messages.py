@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from nearcast.errors import EnvironmentProblem, WorkloadError
+from nearcast.workloads.short_messages import Tweets
 from nearcast.workloads.tables import KeywordLists, keywords_as_words
-from nearcast.workloads.tweets import Tweets
 from nearcast.workloads.words import made_up_words, ranked_words, word_frequencies
 
 Scale = Callable[[int], int]
@@ -44,7 +44,7 @@ def test_any_message_is_made_again_from_its_number(small_tweets: Tweets) -> None
     stream = small_tweets.messages(1000)
     numbers = stream["id"].to_numpy()
     rows = np.array([999, 0, 500, 500, 3])
-    assert small_tweets.numbered(numbers[rows]).equals(stream.take(rows).combine_chunks())
+    assert small_tweets.messages_at(numbers[rows]).equals(stream.take(rows).combine_chunks())
 
 
 def test_more_subscriptions_begin_with_the_same_ones(small_tweets: Tweets) -> None:
@@ -59,7 +59,7 @@ def test_history_is_the_first_twentieth_and_the_stream_comes_after(small_tweets:
     with pytest.raises(WorkloadError, match="stream of tweets has 190000"):
         small_tweets.messages(190_001)
     with pytest.raises(WorkloadError, match="0 to 199999"):
-        small_tweets.numbered(np.array([200_000]))
+        small_tweets.messages_at(np.array([200_000]))
 
 
 def test_nothing_asked_gives_empty_tables(small_tweets: Tweets) -> None:
