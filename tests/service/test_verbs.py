@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from nearcast.cli.main import app
-from nearcast.load.results import Figures, percentile
+from nearcast.load.phases import PhaseResult, percentile
 from support.http_server import SmallServer
 
 pytestmark = pytest.mark.xdist_group("service")
@@ -109,10 +109,10 @@ def test_the_load_generator_counts_what_was_kept_and_received() -> None:
     )  # fmt: skip
     for part in ("200", "500", "100", "1,200", "20 connections"):
         assert part in shown
-    assert "WERE DUE" not in shown
+    assert "WERE EXPECTED" not in shown
 
 
 def test_percentiles_are_values_that_were_measured() -> None:
     values = [float(number) for number in range(1, 101)]
     assert [percentile(values, share) for share in (0.5, 0.99, 1.0)] == [50, 99, 100]
-    assert Figures("x", 10, 2.0, []).cells()[3:6] == ("5", "-", "-")
+    assert PhaseResult("x", 10, 2.0, []).cells()[3:6] == ("5", "-", "-")

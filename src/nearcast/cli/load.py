@@ -11,7 +11,7 @@ from nearcast.cli.connection import DEFAULT_URL, Key, Url
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from nearcast.load.results import Figures
+    from nearcast.load.phases import PhaseResult
 
 
 def load(
@@ -36,13 +36,13 @@ def load(
     need_service()
     from nearcast.cli.console import progress_bar, results, table_of
     from nearcast.cli.options import read_settings
-    from nearcast.load.http_connection import Target
-    from nearcast.load.results import HEADER
+    from nearcast.load.phases import HEADER
+    from nearcast.load.requests import Target
     from nearcast.workloads import open_workload
 
     source, target = open_workload(workload, **read_settings(settings or ())), Target.of(url, key)
 
-    async def run(progress: Progress) -> list[Figures]:
+    async def run(progress: Progress) -> list[PhaseResult]:
         from nearcast.load import phases, requests
 
         def bar(what: str, total: int) -> phases.Progress:
@@ -51,8 +51,8 @@ def load(
 
         found = []
         if subscriptions:
-            pieces = requests.subscription_pieces(source, subscriptions, seed)
-            found.append(await phases.file_subscriptions(target, pieces, bar("subscriptions", subscriptions)))
+            chunks = requests.subscription_bodies(source, subscriptions, seed)
+            found.append(await phases.file_subscriptions(target, chunks, bar("subscriptions", subscriptions)))
         if bulk:
             bodies, sizes = requests.bulk_bodies(requests.messages_of(source, bulk, seed), batch)
             shared = max(1, connections // 16)

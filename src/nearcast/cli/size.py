@@ -9,7 +9,7 @@ import typer
 
 if TYPE_CHECKING:
     from nearcast.sizing.calibration import Calibration
-    from nearcast.sizing.demand import Demand, Deployment
+    from nearcast.sizing.model import Demand, Deployment
 
 
 def size(
@@ -29,7 +29,7 @@ def size(
     """Machines, memory, shards and network for a load, from a model that is calibrated on this machine (a minute, once)."""
     from nearcast.cli.console import results
     from nearcast.errors import NearcastError
-    from nearcast.sizing.demand import Demand, deployment_for
+    from nearcast.sizing.model import Demand, deployment_for
 
     known = _calibration(calibration, calibrate)
     demand = Demand(subscriptions, rate, matches, cores, memory_gb * 1e9, message_bytes, delivery_bytes)
@@ -57,26 +57,26 @@ def _calibration(path: Path | None, is_anew: bool) -> Calibration:
     with progress_bar() as progress:
         task = progress.add_task("calibrating", total=len(CELLS))
 
-        def say(text: str) -> None:
+        def on_progress(text: str) -> None:
             progress.update(task, description=f"calibrating: {text}")
             progress.advance(task)
 
-        known = calibrate(say=say)
+        known = calibrate(on_progress=on_progress)
     write_calibration(kept, known)
     return known
 
 
 def _answer(demand: Demand, found: Deployment) -> object:
     from nearcast.cli.console import table_of
-    from nearcast.sizing.demand import BUSY_SHARE, HELD_SHARE, MERGING
+    from nearcast.sizing.model import BUSY_SHARE, COPIES_DURING_MERGE, MEMORY_SHARE
 
     share = demand.messages_per_second / found.replicas / found.messages_per_second
     n_deliveries = demand.messages_per_second * demand.matches
     taken = f"of {demand.cores} cores, up to {BUSY_SHARE:.0%}; a message takes {found.us_per_message:.2f} µs of one"
-    memory = MERGING * found.bytes_per_shard / 1e9
+    memory = COPIES_DURING_MERGE * found.bytes_per_shard / 1e9
     rows = [
         ("machines", f"{found.machines:,}", f"{found.shards} shards x {found.replicas} replicas"),
-        ("memory of one", f"{memory:.2f} GB", f"the index twice, while it merges; up to {HELD_SHARE:.0%} is used"),
+        ("memory of one", f"{memory:.2f} GB", f"the index twice, while it merges; up to {MEMORY_SHARE:.0%} is used"),
         ("busy", f"{share:.0%}", taken),
         ("network in, one", f"{found.bytes_in_per_second / 1e6:.2f} MB/s", "every shard hears every message"),
         ("network out, all", f"{found.bytes_out_per_second / 1e6:.2f} MB/s", f"{n_deliveries:,.0f} deliveries/s"),

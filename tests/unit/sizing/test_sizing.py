@@ -10,9 +10,17 @@ from typer.testing import CliRunner
 
 from nearcast.cli.main import app
 from nearcast.errors import NearcastError
-from nearcast.sizing.calibration import Setup, calibrate, read_calibration, write_calibration
-from nearcast.sizing.demand import BUSY_SHARE, HELD_SHARE, MERGING, Demand, deployment_for
-from nearcast.sizing.model import Cell, SizingModel, fit_model
+from nearcast.sizing.calibration import CellLoad, calibrate, read_calibration, write_calibration
+from nearcast.sizing.model import (
+    BUSY_SHARE,
+    COPIES_DURING_MERGE,
+    MEMORY_SHARE,
+    Cell,
+    Demand,
+    SizingModel,
+    deployment_for,
+    fit_model,
+)
 
 MODEL = SizingModel((0.5, 0.01, 0.05), (1e6, 200.0), 0.8)
 
@@ -38,7 +46,7 @@ def test_machines_hold_and_bear_what_is_asked_and_one_less_would_not(n: int, rat
     demand = Demand(n, rate, 20.0, 8, 16e9, 300, 16)
     found = deployment_for(demand, MODEL)
     assert found is not None
-    assert MERGING * found.bytes_per_shard <= HELD_SHARE * demand.memory_bytes
+    assert COPIES_DURING_MERGE * found.bytes_per_shard <= MEMORY_SHARE * demand.memory_bytes
     assert rate / found.replicas <= BUSY_SHARE * found.messages_per_second * (1 + 1e-9)
     if found.replicas > 1:
         assert rate / (found.replicas - 1) > BUSY_SHARE * found.messages_per_second
@@ -53,7 +61,7 @@ def test_more_is_never_fewer_machines_and_too_little_memory_is_told() -> None:
 
 
 def test_a_calibration_is_measured_kept_and_read_again(tmp_path: Path) -> None:
-    made = calibrate([Setup(500, 5.0, 200), Setup(2_000, 50.0, 200)])
+    made = calibrate([CellLoad(500, 5.0, 200), CellLoad(2_000, 50.0, 200)])
     assert all(cell.us_per_message > 0 and cell.n_bytes > 0 for cell in made.cells)
     assert made.cells[1].matches > made.cells[0].matches
     write_calibration(tmp_path / "kept.json", made)
@@ -65,7 +73,7 @@ def test_a_calibration_is_measured_kept_and_read_again(tmp_path: Path) -> None:
 
 
 def test_the_command_tells_machines_memory_and_network(tmp_path: Path) -> None:
-    write_calibration(tmp_path / "kept.json", calibrate([Setup(500, 5.0, 200), Setup(2_000, 50.0, 200)]))
+    write_calibration(tmp_path / "kept.json", calibrate([CellLoad(500, 5.0, 200), CellLoad(2_000, 50.0, 200)]))
     load = ["--subscriptions", "20000000", "--rate", "50000", "--matches", "30", "--calibration", str(tmp_path / "kept.json")]
     told = CliRunner().invoke(app, ["size", *load]).output
     assert "machines" in told

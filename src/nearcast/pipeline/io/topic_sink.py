@@ -34,7 +34,7 @@ class FileTopicSink:
         return self._topic().has_folder(self._name(batch))
 
     def write(self, deliveries: DataFrame, batch: int, staging: str) -> None:
-        aside = self._aside[staging] = self._topic().new_aside()
+        aside = self._aside[staging] = self._topic().new_staging()
         self._records(deliveries, self._stream, batch).select("value").write.option("compression", "none").text(str(aside))
 
     def commit(self, batch: int, staging: str) -> None:
