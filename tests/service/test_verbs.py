@@ -69,11 +69,11 @@ def test_files_of_many(tmp_path: Path) -> None:
     subscriptions.write_text('{"id": "bulk-1", "keywords": ["bulk"]}\n{"id": "bulk-2", "keywords": [""]}\n')
     result = run("subscribe", "--file", str(subscriptions))
     assert result.exit_code == 1
-    assert "1 subscriptions kept, 1 rejected" in result.stdout
+    assert "1 subscriptions accepted, 1 rejected" in result.stdout
     assert "line 1" in result.stderr
     place = {"type": "Point", "coordinates": [1, 2]}
     messages.write_text("".join(json.dumps({"location": place, "text": f"bulk {number}"}) + "\n" for number in range(7)))
-    assert "7 messages kept, 0 rejected" in said("publish", "--file", str(messages))
+    assert "7 messages accepted, 0 rejected" in said("publish", "--file", str(messages))
     moves = tmp_path / "moves.ndjson"
     moves.write_text('{"subscription": "bulk-1", "location": {"type": "Point", "coordinates": [0, 0]}}\n')
     assert run("move", "--file", str(moves)).exit_code == 1
@@ -83,9 +83,9 @@ def test_files_of_many(tmp_path: Path) -> None:
     ("words", "expected"),
     [
         (("publish", "--text", "x"), "--at with --text"),
-        (("publish", "--at", "here", "--text", "x"), "--at 'here' is not a place"),
+        (("publish", "--at", "here", "--text", "x"), "--at 'here' is not a location"),
         (("move", "walker"), "--to X,Y"),
-        (("move", "walker", "--to", "1"), "--to '1' is not a place"),
+        (("move", "walker", "--to", "1"), "--to '1' is not a location"),
         (("subscribe", "--near", "1,2", "--box", "1,2,3,4"), "expected one of them"),
         (("subscribe", "--rate", "often"), "--rate 'often' is not N/SECONDS"),
         (("top", "nobody"), "no subscription 'nobody'"),

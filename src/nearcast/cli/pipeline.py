@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from nearcast.cli.console import remarks, results
+from nearcast.cli.options import read_settings
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -155,7 +158,6 @@ def rebalance(
     ] = None,
 ) -> None:
     """Split the busiest shards, merge the idlest; a running stream takes it up with its next batch."""
-    from nearcast.cli.console import results
     from nearcast.cli.pipeline_tables import show_index
     from nearcast.pipeline.keeping.wishes import area_with_shards, wish_layout
     from nearcast.pipeline.rebalance import rebalance as run_rebalance
@@ -172,7 +174,6 @@ def rebalance(
 @app.command("settings")
 def list_settings() -> None:
     """List the settings with their defaults."""
-    from nearcast.cli.console import results
     from nearcast.cli.pipeline_tables import settings_table
 
     results().print(settings_table())
@@ -185,7 +186,6 @@ def run(
     examples: Annotated[int, typer.Option(help="How many deliveries to tell in words.")] = 5,
 ) -> None:
     """Run the bundled sample from end to end: prepare, plan, index, match, rank."""
-    from nearcast.cli.console import remarks
     from nearcast.cli.pipeline_tables import news_line, show_sample
     from nearcast.pipeline.sample_run import run_sample
     from nearcast.pipeline.settings import PipelineSettings
@@ -207,7 +207,6 @@ def run(
 
 
 def _settings(file: Path | None, given: list[str] | None, **defaults: Any) -> PipelineSettings:
-    from nearcast.cli.options import read_settings
     from nearcast.pipeline.settings import read_pipeline_settings
 
     overrides: dict[str, Any] = read_settings(given or ())
@@ -231,7 +230,6 @@ def _session(settings: PipelineSettings) -> Iterator[SparkSession]:
 @contextmanager
 def _progress(session: SparkSession, settings: PipelineSettings) -> Iterator[None]:
     """A line on standard error for every batch."""
-    from nearcast.cli.console import remarks
     from nearcast.cli.pipeline_tables import news_line
     from nearcast.pipeline.progress import listening
 
@@ -241,6 +239,4 @@ def _progress(session: SparkSession, settings: PipelineSettings) -> Iterator[Non
 
 
 def _say(stage: str) -> None:
-    from nearcast.cli.console import remarks
-
     remarks().print(f"· {stage}", style="dim", markup=False)

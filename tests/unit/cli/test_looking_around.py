@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from nearcast import machine
 from nearcast.cli.main import app
-from nearcast.cli.options import read_place, read_settings
+from nearcast.cli.options import read_location, read_settings
 from nearcast.engine import registry
 from nearcast.errors import EnvironmentProblem, NearcastError
 from nearcast.pipeline import java
@@ -32,7 +32,7 @@ def test_doctor_shows_versions_machine_and_kernel_cache() -> None:
     for part in ("python", "numpy", "numba", "llvmlite", "pyarrow", "shapely", "java", "memory", "compiled kernels"):
         assert part in told
     assert machine.cpu_model() in told
-    assert "everything that is required is there" in told
+    assert "everything required is installed" in told
 
 
 def test_doctor_fails_if_a_required_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,7 +114,7 @@ def test_generate_can_keep_keyword_ids_and_repeats_itself(tmp_path: Path) -> Non
 def test_generate_lists_workloads() -> None:
     told = run("generate", "--list")
     assert "tweets" in told
-    assert "(must be given)" in told
+    assert "(required)" in told
 
 
 @pytest.mark.parametrize(
@@ -143,9 +143,9 @@ def test_settings_are_json_or_text() -> None:
     assert read_settings(given) == {"a": 3, "b": 0.5, "c": True, "d": (1, 3), "e": "side", "f": "x=y"}
 
 
-def test_a_place_is_two_or_four_numbers() -> None:
-    assert read_place("-74.5,40") == (-74.5, 40.0)
-    assert read_place("0,0,1,2") == (0.0, 0.0, 1.0, 2.0)
+def test_a_location_is_two_or_four_numbers() -> None:
+    assert read_location("-74.5,40") == (-74.5, 40.0)
+    assert read_location("0,0,1,2") == (0.0, 0.0, 1.0, 2.0)
     for wrong in ("1", "1,2,3", "a,b", ""):
-        with pytest.raises(NearcastError, match="is not a place"):
-            read_place(wrong)
+        with pytest.raises(NearcastError, match="is not a location"):
+            read_location(wrong)

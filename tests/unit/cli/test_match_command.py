@@ -281,7 +281,7 @@ def test_explain_takes_number_keywords_and_text_ids(tmp_path: Path) -> None:
         (("--id", "4", "--keywords", "a", "--at", "1,1"), "subscription '4' was rejected: the box"),
         (("--id", "1", "--at", "1,1"), "either --keywords or --text"),
         (("--id", "1", "--keywords", "a", "--text", "a", "--at", "1,1"), "either --keywords or --text"),
-        (("--id", "1", "--keywords", "a", "--at", "here"), "is not a place"),
+        (("--id", "1", "--keywords", "a", "--at", "here"), "is not a location"),
     ],
 )
 def test_explain_refuses_what_it_cannot_explain(tmp_path: Path, arguments: tuple[str, ...], complaint: str) -> None:
