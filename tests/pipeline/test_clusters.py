@@ -17,7 +17,7 @@ import pytest
 
 import nearcast as nc
 from nearcast.pipeline.java import use_java
-from nearcast.pipeline.stream_folders import StreamArea
+from nearcast.pipeline.store import StreamFolders
 from nearcast.testing.budget import current_budget
 from support.pipelines import make_messages, make_subscriptions
 
@@ -91,7 +91,7 @@ def run_everything(folder: Path, master: str) -> None:
     assert done.returncode == 0, done.stderr[-5000:]
     matcher = nc.Matcher(space="plane")
     matcher.subscribe_table(subscriptions)
-    delivered = pq.read_table(folder / "work" / StreamArea("match").deliveries)
+    delivered = pq.read_table(folder / "work" / StreamFolders("match").deliveries)
     found = sorted(zip(delivered["message_id"].to_pylist(), delivered["subscription_id"].to_pylist(), strict=True))
     expected = matcher.match_table(messages)
     assert found == sorted(zip(expected["message_id"].to_pylist(), expected["subscription_id"].to_pylist(), strict=True))

@@ -18,8 +18,7 @@ from nearcast.pipeline.prepare.keyword_statistics import current_statistics
 from nearcast.pipeline.progress import StreamNews
 from nearcast.pipeline.ranked.sample import REACH_M, WINDOW, RankedSummary, ranked_subscriptions
 from nearcast.pipeline.sample_run import N_BATCHES, run_sample
-from nearcast.pipeline.store import Store
-from nearcast.pipeline.stream_folders import StreamArea
+from nearcast.pipeline.store import Store, StreamFolders
 from nearcast.workloads import sample_messages, sample_subscriptions
 from support.pipelines import make_messages, make_subscriptions
 from support.ranked_input import rows_of
@@ -54,7 +53,7 @@ def test_the_bundled_sample_gives_the_deliveries_of_one_process(
     show_sample(summary)
     told = capsys.readouterr().out
     assert summary.examples[0].note in told
-    assert f"→ {summary.chosen}" in told
+    assert f"→ {summary.mechanism}" in told
 
 
 def check_ranked(ranked: RankedSummary) -> None:
@@ -98,7 +97,7 @@ def test_every_verb_does_its_step_and_says_what_it_did(spark: SparkSession, tmp_
     assert "keyword_first" in say("plan", *told, "--plot", str(plot))
     assert "shards per message" in plot.read_text()
     assert "plan 2: 3 shards by location" in say("plan", *told, "--set", "mechanism=location")
-    assert "index version 1 in force" in say("index", *told)
+    assert "index version 1 is current" in say("index", *told)
     assert "200 messages" in say("match", *told)
     changed = make_subscriptions(30, 5, first_id=100)
     rows = changed.append_column("change", pa.array([1] * 30, pa.int8()))
@@ -121,7 +120,7 @@ def test_every_verb_does_its_step_and_says_what_it_did(spark: SparkSession, tmp_
     expected = pairs(matcher.match_table(messages.slice(0, 200)))
     matcher.subscribe_table(changed)
     expected += pairs(matcher.match_table(messages.slice(200)))
-    delivered = pq.read_table(tmp_path / "work" / StreamArea("match").deliveries)
+    delivered = pq.read_table(tmp_path / "work" / StreamFolders("match").deliveries)
     assert pairs(delivered) == sorted(expected)
     statistics = json.loads((tmp_path / "work" / "prepared" / "statistics.json").read_text())
     assert statistics["kept"] == 200

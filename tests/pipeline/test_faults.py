@@ -26,7 +26,7 @@ from nearcast.pipeline.index.deltas import publish_changes
 from nearcast.pipeline.index.version import IndexVersion
 from nearcast.pipeline.settings import MECHANISMS, PipelineSettings
 from nearcast.pipeline.status import read_batches
-from nearcast.pipeline.stream_folders import StreamArea
+from nearcast.pipeline.store import StreamFolders
 from nearcast.testing.budget import current_budget
 from support.pipelines import make_messages, make_subscriptions, plan_for, publish_here
 
@@ -63,7 +63,7 @@ class Stream:
             )
 
     def n_batches(self) -> int:
-        return len(self.settings.store.names(StreamArea("match").batches))
+        return len(self.settings.store.names(StreamFolders("match").batches))
 
     def wait_for(self, n_batches: int) -> None:
         began = time.monotonic()
@@ -163,7 +163,7 @@ def test_kills_at_random_moments_lose_and_repeat_nothing(tmp_path: Path) -> None
     for batch in batches:
         # A batch is one file, in the order Spark found them; its version says which subscriptions were in force.
         delivered = pairs(
-            pq.read_table(tmp_path / "work" / StreamArea("match").deliveries / f"batch={batch.batch}", partitioning=None)
+            pq.read_table(tmp_path / "work" / StreamFolders("match").deliveries / f"batch={batch.batch}", partitioning=None)
         )
         files.append(delivered[0][0] // FILE_STEP)
         assert delivered == pairs(answers[batch.version].match_table(messages[files[-1]])), batch

@@ -16,8 +16,7 @@ import pytest
 import nearcast as nc
 from nearcast.pipeline.index.deltas import pack_deltas, publish_changes
 from nearcast.pipeline.index.step import build_index
-from nearcast.pipeline.index.version import current_index
-from nearcast.pipeline.index.version_leases import pinned_numbers
+from nearcast.pipeline.index.version import current_index, leased_numbers
 from nearcast.pipeline.io.sinks import ParquetSink, without_repeats
 from nearcast.pipeline.io.sources import read_messages, read_subscriptions
 from nearcast.pipeline.match.stream import BatchRunner, start_match
@@ -26,7 +25,7 @@ from nearcast.pipeline.prepare.step import HISTORY, prepare
 from nearcast.pipeline.rebalance import rebalance
 from nearcast.pipeline.settings import MECHANISMS, PipelineSettings
 from nearcast.pipeline.status import read_batches, stream_status
-from nearcast.pipeline.stream_folders import StreamArea
+from nearcast.pipeline.store import StreamFolders
 from nearcast.testing.budget import current_budget
 from nearcast.workloads import open_workload
 from support.pipelines import make_messages, make_subscriptions, plan_for, publish_here
@@ -120,7 +119,7 @@ class Scene:
         start_match(frame, self.settings).awaitTermination()
 
     def check(self) -> None:
-        delivered = pq.read_table(Path(self.settings.work) / StreamArea("match").deliveries)
+        delivered = pq.read_table(Path(self.settings.work) / StreamFolders("match").deliveries)
         assert pairs(delivered) == sorted(self.expected)
         batches = read_batches(self.settings)
         assert [batch.batch for batch in batches] == list(range(self.n_files))
@@ -179,7 +178,7 @@ def test_the_stream_delivers_what_one_process_delivers_while_subscriptions_chang
     scene.check()
     # Old versions went as the stream left them behind.
     assert len(scene.settings.store.names("index")) <= 4
-    assert len(pinned_numbers(scene.settings.store)) == 1
+    assert len(leased_numbers(scene.settings.store)) == 1
 
 
 def test_failed_tasks_a_deleted_cache_and_a_rebalance_change_nothing(spark: SparkSession, tmp_path: Path) -> None:
@@ -226,7 +225,7 @@ def test_a_batch_that_runs_again_leaves_no_second_trace(spark: SparkSession, tmp
     scene = Scene(spark, tmp_path, 200, mechanism="prefix", shards=3)
     scene.publish_here()
     frame = read_messages(spark, scene.settings, is_stream=False)
-    sink = ParquetSink(scene.settings.store, StreamArea("match").deliveries)
+    sink = ParquetSink(scene.settings.store, StreamFolders("match").deliveries)
     # As if the process had died after the write and before the move.
     with pytest.raises(RuntimeError, match="died"):
         BatchRunner(scene.settings, DyingSink(sink.store, sink.folder))(frame, 0)
@@ -237,7 +236,7 @@ def test_a_batch_that_runs_again_leaves_no_second_trace(spark: SparkSession, tmp
     runner = BatchRunner(scene.settings)
     runner(frame, 0)
     runner(frame, 0)
-    delivered = pq.read_table(Path(scene.settings.work) / StreamArea("match").deliveries)
+    delivered = pq.read_table(Path(scene.settings.work) / StreamFolders("match").deliveries)
     assert pairs(delivered) == sorted(expected)
 
 
@@ -275,9 +274,9 @@ def test_bad_rows_of_a_stream_are_quarantined_and_the_stream_goes_on(spark: Spar
     start_match(read_messages(spark, told, is_stream=True), told).awaitTermination()
     batches = read_batches(told)
     assert [(batch.read, batch.quarantined) for batch in batches] == [(4, 3), (4, 3)]
-    quarantine = pq.read_table(Path(told.work) / StreamArea("json").quarantine)
+    quarantine = pq.read_table(Path(told.work) / StreamFolders("json").quarantine)
     assert quarantine.num_rows == 6
-    found = pq.read_table(Path(told.work) / StreamArea("json").deliveries)
+    found = pq.read_table(Path(told.work) / StreamFolders("json").deliveries)
     expected = scene.matcher.publish([nc.Message(1, text="w1 w2 w3", location=(0.0, 0.0))])
     assert sorted(found["subscription_id"].to_pylist()) == sorted([one.subscription_id for one in expected] * 2)
     assert len(expected) > 0
@@ -292,6 +291,6 @@ def test_a_stream_without_an_index_or_batches_is_told(spark: SparkSession, tmp_p
     with pytest.raises(nc.NearcastError, match="run first: nearcast pipeline match"):
         stream_status(scene.settings)
     scene.run()
-    scene.settings.store.delete(StreamArea("match").checkpoint)
+    scene.settings.store.delete(StreamFolders("match").checkpoint)
     with pytest.raises(nc.NearcastError, match="give the stream another name"):
         scene.run()

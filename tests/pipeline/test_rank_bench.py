@@ -15,7 +15,7 @@ from nearcast.bench.metrics import METRICS
 from nearcast.bench.plan_kinds import DEFAULT_METRICS
 from nearcast.bench.record import read_records
 from nearcast.errors import NearcastError
-from nearcast.pipeline.stream_folders import StreamArea
+from nearcast.pipeline.store import StreamFolders
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -73,7 +73,7 @@ def test_a_stream_that_tells_something_else_has_no_times(tmp_path: Path) -> None
     changes = pa.table(columns)
     told = (sum_of_changes(changes), 2)
     for number, rows in enumerate(([0], [1])):
-        folder = tmp_path / StreamArea("rank").deliveries / "batch=0"
+        folder = tmp_path / StreamFolders("rank").deliveries / "batch=0"
         folder.mkdir(parents=True, exist_ok=True)
         pq.write_table(changes.take(rows), folder / f"part-{number}.parquet")
     ranked_stream_kind.compare_deliveries("mine", tmp_path, [told])

@@ -28,7 +28,7 @@ from nearcast.pipeline.match.stream import BatchRunner
 from nearcast.pipeline.plan.shard_plan import publish_plan
 from nearcast.pipeline.plan.step import plan_shards
 from nearcast.pipeline.prepare.keyword_statistics import KeywordStatistics
-from nearcast.pipeline.progress import StreamNews, news_of
+from nearcast.pipeline.progress import StreamNews, read_news
 from nearcast.pipeline.session import local_session
 from nearcast.pipeline.settings import PipelineSettings
 from nearcast.workloads import open_workload
@@ -109,7 +109,7 @@ def _run(session: SparkSession, source: Path, method: Batch, work: Path) -> list
     writer = reader.parquet(str(source)).writeStream.foreachBatch(method)
     stream = writer.option("checkpointLocation", str(work / "checkpoint")).trigger(availableNow=True).start()
     stream.awaitTermination()
-    return [news_of(progress.json) for progress in stream.recentProgress if progress.numInputRows]
+    return [read_news(progress.json) for progress in stream.recentProgress if progress.numInputRows]
 
 
 # --- methods -------------------------------------------------------------------------------------------------------------
@@ -122,7 +122,7 @@ def _with_nearcast(
     settings = PipelineSettings(work=str(work), shared_dir=str(work / "host"), space=scene.space, **given)
     counted = pc.value_counts(scene.history["keywords"].combine_chunks().flatten()).flatten()
     frequency = np.asarray(counted[1]).astype(np.int64)
-    statistics = KeywordStatistics.counted(counted[0], frequency, scene.history.num_rows, settings.analysis)
+    statistics = KeywordStatistics.from_counts(counted[0], frequency, scene.history.num_rows, settings.analysis)
     sample = scene.subscriptions.slice(0, settings.plan_rows)
     plan = plan_shards(sample, scene.history, statistics, settings, scene.subscriptions.num_rows)
     publish_plan(settings.store, plan)

@@ -31,7 +31,7 @@ from nearcast.pipeline.keeping.areas import RankedArea
 from nearcast.pipeline.keeping.layouts import layout_of
 from nearcast.pipeline.keeping.live_shards import LiveShards
 from nearcast.pipeline.prepare.keyword_statistics import KeywordStatistics, publish_statistics
-from nearcast.pipeline.progress import news_of
+from nearcast.pipeline.progress import read_news
 from nearcast.pipeline.ranked.batch_log import RankedBatch
 from nearcast.pipeline.ranked.homes import FUSED
 from nearcast.pipeline.ranked.layouts import RankedPlace
@@ -40,7 +40,7 @@ from nearcast.pipeline.ranked.sources import read_rows
 from nearcast.pipeline.ranked.stream import start_rank
 from nearcast.pipeline.session import local_session
 from nearcast.pipeline.settings import PipelineSettings
-from nearcast.pipeline.stream_folders import StreamArea
+from nearcast.pipeline.store import StreamFolders
 from nearcast.ranked.engine import Ranker
 from nearcast.workloads import open_workload
 
@@ -99,7 +99,7 @@ class _Scene:
         )
         words = sorted(self.story.idf, key=lambda word: -self.story.idf[word])
         counts = np.array([self.story.idf[word] for word in words], np.int64)
-        counted = KeywordStatistics.counted(pa.array(words), counts, self.story.window_messages, settings.analysis)
+        counted = KeywordStatistics.from_counts(pa.array(words), counts, self.story.window_messages, settings.analysis)
         publish_statistics(settings.store, counted, settings.analysis)
         return settings
 
@@ -150,7 +150,7 @@ def _measure_stream(session: SparkSession, scene: _Scene, series: Series, expect
     settings = scene.settings(series.subject)
     stream = start_rank(read_rows(session, settings), settings)
     stream.awaitTermination()
-    news = [news_of(progress.json) for progress in stream.recentProgress]
+    news = [read_news(progress.json) for progress in stream.recentProgress]
     seconds = {one.batch: one.batch_seconds for one in news}
     if sorted(seconds) != list(range(len(scene.batches))):
         raise NearcastError(f"{series.label!r} ran the batches {sorted(seconds)}; expected {len(scene.batches)} of them")
@@ -177,7 +177,7 @@ def _record(scene: _Scene, seconds: list[float], facts: dict[str, Any]) -> Recor
 def compare_deliveries(label: str, work: Path, expected: list[Told]) -> None:
     """Every batch of the sink against one process."""
     for number, told in enumerate(expected):
-        files = sorted((work / StreamArea(_STREAM).deliveries / f"batch={number}").glob("*.parquet"))
+        files = sorted((work / StreamFolders(_STREAM).deliveries / f"batch={number}").glob("*.parquet"))
         tables = [pq.read_table(file, partitioning=None) for file in files]
         filled = [table for table in tables if table.num_rows]
         found = (sum(sum_of_changes(table) for table in filled) % (1 << 64), sum(table.num_rows for table in filled))

@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 import pytest
 
 import nearcast as nc
-from nearcast.pipeline.host_cache import fetched, opened, warm_up_once
+from nearcast.pipeline.host_cache import fetch_to_host, open_once, run_once_per_host
 from nearcast.pipeline.index.deltas import publish_changes
-from nearcast.pipeline.index.open_version import IndexPlace
-from nearcast.pipeline.index.shard_folder import REACH
+from nearcast.pipeline.index.open_version import IndexLocation
+from nearcast.pipeline.index.shard_folder import SHARD_LIST
 from nearcast.pipeline.index.version import IndexVersion
 from nearcast.pipeline.match.step import SHARD, MatchStep
 from nearcast.pipeline.settings import MECHANISMS, PipelineSettings
@@ -31,15 +31,15 @@ def pairs(table: pa.Table) -> list[tuple[object, object]]:
     return sorted(zip(table["message_id"].to_pylist(), table["subscription_id"].to_pylist(), strict=True))
 
 
-def place_of(settings: PipelineSettings, version: IndexVersion) -> IndexPlace:
-    return IndexPlace(settings.store, settings.shared_dir, version)
+def place_of(settings: PipelineSettings, version: IndexVersion) -> IndexLocation:
+    return IndexLocation(settings.store, settings.shared_dir, version)
 
 
-def match_both_ways(place: IndexPlace, messages: pa.Table) -> pa.Table:
+def match_both_ways(place: IndexLocation, messages: pa.Table) -> pa.Table:
     """The deliveries of both modes, which must be the same."""
     everywhere = MatchStep(place).match_everywhere(messages)
     routed = MatchStep(place).route(messages)
-    lists = routed[REACH].combine_chunks()
+    lists = routed[SHARD_LIST].combine_chunks()
     exploded = routed.take(pc.list_parent_indices(lists)).append_column(SHARD, lists.flatten())
     assert pairs(MatchStep(place).match_routed(exploded)) == pairs(everywhere)
     return everywhere
@@ -97,9 +97,9 @@ def test_bad_rows_are_noted_and_the_rest_is_delivered(world: World, settings: Pi
     matcher.subscribe_table(subscriptions)
     is_good = pa.array(~np.isnan(x))
     assert pairs(found) == pairs(matcher.match_table(messages.filter(is_good)))
-    assert step.notes.read == messages.num_rows
-    assert step.notes.quarantined()["id"].to_pylist() == ["3", "5"]
-    assert sum(work.deliveries for work in step.notes.work.values()) == found.num_rows
+    assert step.metrics.read == messages.num_rows
+    assert step.metrics.quarantined()["id"].to_pylist() == ["3", "5"]
+    assert sum(work.deliveries for work in step.metrics.work.values()) == found.num_rows
 
 
 def test_a_deleted_copy_of_a_shard_is_fetched_again(world: World, settings: PipelineSettings) -> None:
@@ -144,10 +144,10 @@ def test_a_copy_that_another_process_made_meanwhile_is_taken(tmp_path: Path, mon
     def fetch_twice(self: Store, name: str, target: Path) -> None:
         fetch(self, name, target)
         monkeypatch.setattr(Store, "fetch_folder", fetch)
-        fetched(store, "shard", str(tmp_path / "host"))
+        fetch_to_host(store, "shard", str(tmp_path / "host"))
 
     monkeypatch.setattr(Store, "fetch_folder", fetch_twice)
-    folder = fetched(store, "shard", str(tmp_path / "host"))
+    folder = fetch_to_host(store, "shard", str(tmp_path / "host"))
     assert (folder / "data").read_bytes() == b"x"
     assert [name.name for name in folder.parent.iterdir()] == ["shard"]
 
@@ -156,7 +156,7 @@ def test_copies_of_what_the_store_has_collected_go(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     for number in (1, 2):
         store.write_bytes(f"bases/00000{number}/0-a/data", b"x")
-        folder = fetched(store, f"bases/00000{number}/0-a", str(tmp_path / "host"))
+        folder = fetch_to_host(store, f"bases/00000{number}/0-a", str(tmp_path / "host"))
         store.delete("bases/000001")
     assert [copy.name for copy in folder.parent.parent.iterdir()] == ["000002"]
 
@@ -164,14 +164,14 @@ def test_copies_of_what_the_store_has_collected_go(tmp_path: Path) -> None:
 def test_work_for_a_host_is_done_once(tmp_path: Path) -> None:
     done = []
     for _ in range(3):
-        warm_up_once("kernels", lambda: done.append(1), str(tmp_path))
+        run_once_per_host("kernels", lambda: done.append(1), str(tmp_path))
     assert done == [1]
 
 
 def test_a_process_forgets_what_it_has_not_used_longest(monkeypatch: pytest.MonkeyPatch) -> None:
     from nearcast.pipeline import host_cache
 
-    monkeypatch.setattr(host_cache, "_MOST_OPENED", 2)
+    monkeypatch.setattr(host_cache, "_MAX_OPENED", 2)
     monkeypatch.setattr(host_cache, "_opened", type(host_cache._opened)())
     made: list[str] = []
 
@@ -180,5 +180,5 @@ def test_a_process_forgets_what_it_has_not_used_longest(monkeypatch: pytest.Monk
         return name
 
     for name in ("a", "b", "a", "c", "a", "b"):
-        assert opened((name,), lambda name=name: make(name)) == name  # type: ignore[misc]
+        assert open_once((name,), lambda name=name: make(name)) == name  # type: ignore[misc]
     assert made == ["a", "b", "c", "b"]
