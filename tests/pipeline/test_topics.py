@@ -69,9 +69,10 @@ def pairs(events: list[dict[str, Any]]) -> list[tuple[str, str]]:
 def expected(subscriptions: pa.Table, messages: pa.Table) -> list[tuple[str, str]]:
     matcher = nc.Matcher(space="plane")
     matcher.subscribe_table(subscriptions)
-    found = matcher.match_table(messages)
+    deliveries = matcher.match_table(messages)
     return sorted(
-        (str(m), s) for m, s in zip(found["message_id"].to_pylist(), found["subscription_id"].to_pylist(), strict=True)
+        (str(m), s)
+        for m, s in zip(deliveries["message_id"].to_pylist(), deliveries["subscription_id"].to_pylist(), strict=True)
     )
 
 
@@ -103,8 +104,8 @@ def test_changes_of_a_topic_are_in_force_for_messages_after_them(spark: SparkSes
     answer += expected(living, messages[1])
     assert pairs(delivered(tmp_path)) == sorted(answer)
     assert settings.store.read_table(QUARANTINE)["id"].to_pylist() == ["s70"]
-    area = StreamFolders("match")
-    assert settings.store.read_table(area.quarantine).num_rows == 2
+    folders = StreamFolders("match")
+    assert settings.store.read_table(folders.quarantine).num_rows == 2
     # Many small changes are packed, and the table of all of them is written anew.
     for number in range(3):
         append_changes(tmp_path, second.slice(20 + number, 1), [], f"4.{number}")
@@ -172,7 +173,7 @@ def test_without_the_connector_a_topic_of_kafka_says_what_to_do(spark: SparkSess
 def test_the_jars_of_the_connector_are_a_folder_or_a_package(tmp_path: Path) -> None:
     (tmp_path / "a.jar").touch()
     assert PipelineSettings(kafka_jars="a:b_2.13:4.3.0").session_settings == {"spark.jars.packages": "a:b_2.13:4.3.0"}
-    given = PipelineSettings(kafka_jars=str(tmp_path), spark={"spark.x": 1}).session_settings
-    assert given == {"spark.jars": str(tmp_path / "a.jar"), "spark.x": 1}
+    spark_settings = PipelineSettings(kafka_jars=str(tmp_path), spark={"spark.x": 1}).session_settings
+    assert spark_settings == {"spark.jars": str(tmp_path / "a.jar"), "spark.x": 1}
     with pytest.raises(PipelineError, match="is not a folder with jars"):
         _ = PipelineSettings(kafka_jars=str(tmp_path / "none")).session_settings

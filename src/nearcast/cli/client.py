@@ -111,7 +111,7 @@ def subscribe(
             report_bulk(client.subscribe_many(file.read_bytes()), "subscriptions")
         else:
             location = _point(near) if kind == "ranked" else None
-            made = client.subscribe(
+            created = client.subscribe(
                 split_words(keywords),
                 _region(near, radius, box, region) if kind != "ranked" else None,
                 id=id,
@@ -122,7 +122,7 @@ def subscribe(
                 tags=split_words(tags) or (),
                 delivery=_delivery(webhook, rate, digest, repeats, most),
             )
-            typer.echo(made.id)
+            typer.echo(created.id)
 
 
 def _list(client: Client) -> None:

@@ -43,7 +43,7 @@ def check_routes(plan: ShardPlan, subscriptions: pa.Table, messages: pa.Table) -
     filed = file_subscriptions(plan.root, plan.n_shards, view, plan.word_order())
     assert filed.target_shards.any(axis=1).all()
     target_shards = route_messages(plan.root, plan.n_shards, view_messages(messages, plan.keywords), routing_table(plan, filed))
-    position = {identifier: place for place, identifier in enumerate(subscriptions["id"].to_pylist())}
+    position = {identifier: row for row, identifier in enumerate(subscriptions["id"].to_pylist())}
     order = np.argsort(view.row)
     by_row = filed.target_shards[order]
     message = expected["message_id"].to_numpy()
@@ -82,10 +82,10 @@ def test_a_tree_stays_right_when_shards_are_split_and_merged(world: World, setti
         check_routes(plan, subscriptions, messages)
     load = [5.0, 1.0, 7.0, 1.5, 2.0, 3.0, 9.0]
     while plan.n_shards > 4:
-        plan.root, kept, gone = merge_shards(plan.root, load)
-        assert kept != gone
-        load[kept] += load[gone]
-        load[gone] = load[-1]
+        plan.root, target, source = merge_shards(plan.root, load)
+        assert target != source
+        load[target] += load[source]
+        load[source] = load[-1]
         load.pop()
         plan.n_shards -= 1
         assert shards_of(plan.root) == list(range(plan.n_shards))

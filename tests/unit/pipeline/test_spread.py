@@ -16,15 +16,15 @@ def version(n_shards: int) -> IndexVersion:
 @pytest.mark.parametrize(("route", "everywhere", "better"), [(1.0, 2.0, "route"), (2.0, 1.0, "everywhere")])
 def test_both_ways_are_tried_then_the_faster_is_taken(route: float, everywhere: float, better: Mode) -> None:
     chooser = RoutingModeChooser("auto", 1 << 30)
-    chosen = []
+    modes = []
     for _ in range(400):
         mode = chooser.choose(version(3))
-        chosen.append(mode)
+        modes.append(mode)
         chooser.record(mode, 1000, route if mode == "route" else everywhere)
-    assert chosen[:6] == ["everywhere"] * 3 + ["route"] * 3
-    assert chosen.count(better) >= 390
+    assert modes[:6] == ["everywhere"] * 3 + ["route"] * 3
+    assert modes.count(better) >= 390
     # The other one gets another chance now and then.
-    assert 4 <= 400 - chosen.count(better) <= 6
+    assert 4 <= 400 - modes.count(better) <= 6
 
 
 def test_settings_and_sizes_decide_before_any_measurement() -> None:

@@ -62,10 +62,10 @@ def test_records_come_in_order_from_any_position(address: TopicAddress) -> None:
     positions = [start.position]
     found: list[bytes] = []
     while len(found) < 10:
-        piece = reader.read(positions[-1], 3, wait_s=10)
-        assert 0 < len(piece.values) <= 3
-        found += piece.values
-        positions.append(piece.position)
+        page = reader.read(positions[-1], 3, wait_s=10)
+        assert 0 < len(page.values) <= 3
+        found += page.values
+        positions.append(page.position)
     assert found == values(0, 10)
     assert reader.read(positions[-1], 10) == ([], positions[-1])
     # Back to where it was before; another reader does the same.
@@ -120,8 +120,8 @@ def test_several_writers_of_files_lose_nothing(tmp_path: Path) -> None:
     found = FileTopic(tmp_path).read("", 1000).values
     assert len(found) == len({*found}) == 300
     for name in range(4):
-        own = [value for value in found if value.startswith(b"%d " % name)]
-        assert own == [f"{name} {number} {part}".encode() for number in range(25) for part in range(3)]
+        lines = [value for value in found if value.startswith(b"%d " % name)]
+        assert lines == [f"{name} {number} {part}".encode() for number in range(25) for part in range(3)]
     # What is appended together stays together.
     assert all(found[at].rsplit(b" ", 1)[0] == found[at + 2].rsplit(b" ", 1)[0] for at in range(0, 300, 3))
 
@@ -217,8 +217,8 @@ def test_what_is_no_record_says_nothing(value: bytes) -> None:
 
 
 def test_records_are_grouped_by_size() -> None:
-    given = records(0, 7)
-    groups = [*in_groups(given, 2 * len(given[0].value))]
-    assert [record for group in groups for record in group] == given
+    all_records = records(0, 7)
+    groups = [*in_groups(all_records, 2 * len(all_records[0].value))]
+    assert [record for group in groups for record in group] == all_records
     assert [len(group) for group in groups] == [2, 2, 2, 1]
     assert [*in_groups([], 10)] == []

@@ -109,5 +109,5 @@ def test_travellers_can_meet_the_messages_of_the_gazetteer(folder: Path) -> None
     messages = workload.messages(300)
     for side in ("x", "y"):
         assert 0.0 <= pc.min(messages[side]).as_py() < pc.max(messages[side]).as_py() <= 1.0
-    told = workload.describe()
-    assert (told["vocabulary_size"], told["frequencies"]) == (len(workload.words), "corpus")
+    description = workload.describe()
+    assert (description["vocabulary_size"], description["frequencies"]) == (len(workload.words), "corpus")

@@ -127,8 +127,8 @@ def test_operators_are_quoted_and_excluded_words_are_not_wanted() -> None:
     negated = [text for text in texts if " AND NOT " in text]
     assert 120 < len(negated) < 280
     for text in negated:
-        wanted, excluded = text.rsplit(" AND NOT ", 1)
-        assert excluded not in wanted.replace("(", " ").replace(")", " ").split()
+        required, excluded = text.rsplit(" AND NOT ", 1)
+        assert excluded not in required.replace("(", " ").replace(")", " ").split()
     for text in texts:
         assert parse_interest(text).clauses()
 

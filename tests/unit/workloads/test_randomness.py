@@ -74,9 +74,9 @@ def test_an_alias_table_gives_back_its_distribution() -> None:
     weight = np.array([5.0, 0.0, 1.0, 3.0, 1.0])
     table = alias_table(weight)
     first, second = draws(KEY, np.arange(20_000)), draws(KEY, np.arange(20_000), 1)
-    chosen = np.array([choose_entry(table, a, b) for a, b in zip(first, second, strict=True)])
-    assert np.allclose(np.bincount(chosen, minlength=5) / chosen.size, weight / weight.sum(), atol=0.015)
-    assert not (chosen == 1).any()
+    entries = np.array([choose_entry(table, a, b) for a, b in zip(first, second, strict=True)])
+    assert np.allclose(np.bincount(entries, minlength=5) / entries.size, weight / weight.sum(), atol=0.015)
+    assert not (entries == 1).any()
 
 
 @pytest.mark.parametrize("weight", [[], [0.0, 0.0], [1.0, -1.0, 3.0]])

@@ -118,22 +118,22 @@ def test_matches_per_message_are_those_the_targets_name(scale: Scale) -> None:
     n_subscriptions = scale(50_000)
     subscriptions, messages = tweets.subscriptions(n_subscriptions), tweets.messages(1000)
     x0, y0, x1, y1 = (subscriptions[name].to_numpy() for name in ("x0", "y0", "x1", "y1"))
-    wanted = lists_of(subscriptions)
+    required = lists_of(subscriptions)
     n_matches = 0
     for message in messages.to_pylist():
         inside = (x0 <= message["x"]) & (message["x"] <= x1) & (y0 <= message["y"]) & (message["y"] <= y1)
         has = set(message["keywords"])
         for row in np.flatnonzero(inside):
-            n_matches += has.issuperset(wanted.keyword[wanted.start[row] : wanted.start[row + 1]].tolist())
+            n_matches += has.issuperset(required.keyword[required.start[row] : required.start[row + 1]].tolist())
     per_million = n_matches / 1000 * 1_000_000 / n_subscriptions
     assert 20 < per_million < 40
 
 
 def test_without_stop_words_frequent_words_are_rare() -> None:
-    kept, removed = (word_frequencies(50_000, "curve", skip) for skip in (0, 150))
-    assert kept[0] > 0.05
-    assert removed[0] < 0.002
-    assert np.isclose(removed.sum(), 1.0)
+    with_stop_words, without_stop_words = (word_frequencies(50_000, "curve", skip) for skip in (0, 150))
+    assert with_stop_words[0] > 0.05
+    assert without_stop_words[0] < 0.002
+    assert np.isclose(without_stop_words.sum(), 1.0)
 
 
 def test_the_curve_is_close_to_the_real_frequencies() -> None:
