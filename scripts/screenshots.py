@@ -20,7 +20,7 @@ from playwright.sync_api import sync_playwright
 
 from nearcast.client import Client
 from nearcast.demo.city import City
-from nearcast.demo.day import live, settle
+from nearcast.demo.run import run_city, subscribe_city
 from support.console_page import BROWSER_FLAGS, BROWSERS, Console
 from support.http_server import small_server
 
@@ -98,8 +98,8 @@ def main(folder: Path) -> None:
         Client(server.url, server.key, retries=10) as client,
     ):
         city, is_over = City(), threading.Event()
-        settle(client, city)
-        life = threading.Thread(target=live, args=(client, city, 10.0, is_over.is_set))
+        subscribe_city(client, city)
+        life = threading.Thread(target=run_city, args=(client, city, 10.0, is_over.is_set))
         life.start()
         try:
             with sync_playwright() as driver:

@@ -30,7 +30,7 @@ from nearcast.pipeline.match.stream import BatchRunner
 from nearcast.pipeline.plan.shard_plan import publish_plan
 from nearcast.pipeline.plan.step import plan_shards
 from nearcast.pipeline.prepare.keyword_statistics import KeywordStatistics
-from nearcast.pipeline.progress import StreamNews, news_of
+from nearcast.pipeline.progress import StreamNews, read_news
 from nearcast.pipeline.session import local_session
 from nearcast.pipeline.settings import PipelineSettings
 from nearcast.workloads import open_workload
@@ -127,7 +127,7 @@ def _run(session: SparkSession, source: Path, method: Batch, work: Path) -> list
     writer = reader.parquet(str(source)).writeStream.foreachBatch(method)
     stream = writer.option("checkpointLocation", str(work / "checkpoint")).trigger(availableNow=True).start()
     stream.awaitTermination()
-    return [news_of(progress.json) for progress in stream.recentProgress if progress.numInputRows]
+    return [read_news(progress.json) for progress in stream.recentProgress if progress.numInputRows]
 
 
 # --- SQL without an index: what a data engineer writes. For comparison only -----------------------------------------------
@@ -176,7 +176,7 @@ def _with_nearcast(
     pipeline = PipelineSettings(work=str(work), shared_dir=str(work / "host"), space=setup.space, **settings)
     words, counts = pc.value_counts(setup.history["keywords"].combine_chunks().flatten()).flatten()
     frequency = np.asarray(counts).astype(np.int64)
-    statistics = KeywordStatistics.counted(words, frequency, setup.history.num_rows, pipeline.analysis)
+    statistics = KeywordStatistics.from_counts(words, frequency, setup.history.num_rows, pipeline.analysis)
     sample = setup.subscriptions.slice(0, pipeline.plan_rows)
     plan = plan_shards(sample, setup.history, statistics, pipeline, setup.subscriptions.num_rows)
     publish_plan(pipeline.store, plan)

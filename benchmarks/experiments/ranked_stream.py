@@ -33,7 +33,7 @@ from nearcast.pipeline.keeping.areas import RankedArea
 from nearcast.pipeline.keeping.layouts import layout_of
 from nearcast.pipeline.keeping.live_shards import LiveShards
 from nearcast.pipeline.prepare.keyword_statistics import KeywordStatistics, publish_statistics
-from nearcast.pipeline.progress import news_of
+from nearcast.pipeline.progress import read_news
 from nearcast.pipeline.ranked.batch_log import RankedBatch
 from nearcast.pipeline.ranked.homes import FUSED
 from nearcast.pipeline.ranked.layouts import RankedPlace
@@ -42,7 +42,7 @@ from nearcast.pipeline.ranked.sources import read_rows
 from nearcast.pipeline.ranked.stream import start_rank
 from nearcast.pipeline.session import local_session
 from nearcast.pipeline.settings import PipelineSettings
-from nearcast.pipeline.stream_folders import StreamArea
+from nearcast.pipeline.store import StreamFolders
 from nearcast.ranked.engine import Ranker
 from nearcast.workloads import open_workload
 
@@ -152,7 +152,7 @@ class _Setup:
         )
         words = sorted(self.input.idf, key=lambda word: -self.input.idf[word])
         counts = np.array([self.input.idf[word] for word in words], np.int64)
-        counted = KeywordStatistics.counted(pa.array(words), counts, self.input.window_messages, settings.analysis)
+        counted = KeywordStatistics.from_counts(pa.array(words), counts, self.input.window_messages, settings.analysis)
         publish_statistics(settings.store, counted, settings.analysis)
         return settings
 
@@ -177,7 +177,7 @@ def _measure_stream(session: SparkSession, setup: _Setup, series: Series, expect
     settings = setup.settings(series.subject)
     stream = start_rank(read_rows(session, settings), settings)
     stream.awaitTermination()
-    news = [news_of(progress.json) for progress in stream.recentProgress]
+    news = [read_news(progress.json) for progress in stream.recentProgress]
     seconds = {one.batch: one.batch_seconds for one in news}
     if sorted(seconds) != list(range(len(setup.batches))):
         raise NearcastError(f"{series.label!r} ran the batches {sorted(seconds)}; expected {len(setup.batches)} of them")
@@ -204,7 +204,7 @@ def _record(setup: _Setup, seconds: list[float], facts: dict[str, Any]) -> Recor
 def compare_deliveries(label: str, work: Path, expected: Sequence[Changes]) -> None:
     """Compare every batch of the sink with one process; NearcastError if they differ."""
     for number, (checksum, n_changes) in enumerate(expected):
-        files = sorted((work / StreamArea(_STREAM).deliveries / f"batch={number}").glob("*.parquet"))
+        files = sorted((work / StreamFolders(_STREAM).deliveries / f"batch={number}").glob("*.parquet"))
         delivered = _summed([pq.read_table(file, partitioning=None) for file in files])
         if delivered != (checksum, n_changes):
             raise NearcastError(

@@ -21,7 +21,7 @@ from benchmarks.experiments.moving import Journey, Step
 from benchmarks.plan import Series
 from benchmarks.record import Record
 from nearcast.errors import NearcastError
-from nearcast.model.ids import Id
+from nearcast.model.inputs import Id
 from nearcast.model.regions import Box, Region
 from nearcast.model.spaces import Space
 from nearcast.moving.engine import MovingMatcher

@@ -1,6 +1,6 @@
-"""nearcast: location-aware publish/subscribe. People register interests in places and words; messages reach whom they concern.
+"""nearcast: location-aware publish/subscribe. Subscriptions name a region and words; each message reaches those it matches.
 
-The names below are loaded when first used, so that `import nearcast` costs next to nothing.
+Names are loaded when they are first used, so that `import nearcast` is fast.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOME = {
+_MODULE = {
     "Analysis": "model.analysis",
     "Box": "model.regions",
     "Change": "model.delivery",
@@ -65,13 +65,13 @@ _HOME = {
     "region": "model.regions",
 }
 
-__all__ = ["__version__", *sorted(_HOME)]
+__all__ = ["__version__", *sorted(_MODULE)]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name not in _MODULE:
         raise AttributeError(f"module 'nearcast' has no attribute {name!r}")
-    value = getattr(import_module(f"nearcast.{_HOME[name]}"), name)
+    value = getattr(import_module(f"nearcast.{_MODULE[name]}"), name)
     globals()[name] = value
     return value
 

@@ -1,4 +1,4 @@
-"""`python -m nearcast`: the command line, where the console script is not on the path."""
+"""`python -m nearcast`: the command line, for machines without the console script on the path."""
 
 from nearcast.cli.main import main
 

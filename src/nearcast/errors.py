@@ -1,4 +1,4 @@
-"""Everything that can go wrong on purpose: one base class, one class per cause.
+"""The errors that nearcast raises on purpose: one base class, one class per cause.
 
 A message says what was given, what was expected and what to do.
 """
@@ -53,7 +53,7 @@ class StoredFormatError(NearcastError):
 
 
 class WorkloadError(NearcastError):
-    """A generator or loader was asked for something it cannot give."""
+    """A generator or loader cannot produce what was requested."""
 
 
 class PlanError(NearcastError):
@@ -61,11 +61,11 @@ class PlanError(NearcastError):
 
 
 class PipelineError(NearcastError):
-    """A setting of the pipeline is unknown or not usable, or its steps do not fit together."""
+    """A setting of the pipeline is unknown or not usable, or a step lacks what an earlier one writes."""
 
 
 class TopicError(NearcastError):
-    """A topic is not well named, cannot be reached, or has lost what was to be read."""
+    """A topic has an unusable name, cannot be reached, or has lost the records to read next."""
 
 
 class EnvironmentProblem(NearcastError):  # noqa: N818  # EnvironmentError is a built-in name

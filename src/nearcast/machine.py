@@ -1,4 +1,4 @@
-"""Where a measurement was taken: versions, processor, memory, commit, compiled kernels on disk."""
+"""The machine a measurement was taken on: versions, processor, memory, commit, compiled kernels on disk."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PACKAGES = ("numpy", "numba", "llvmlite", "pyarrow", "shapely")
 
 
 class CachedKernels(NamedTuple):
-    """What lies in the folder of compiled kernels."""
+    """The contents of the folder of compiled kernels."""
 
     folder: Path
     n_kernels: int
@@ -44,19 +44,19 @@ def machine() -> dict[str, Any]:
 
 
 def reset_peak() -> None:
-    """From now on `peak_bytes` tells the most memory since; nothing happens where the system does not offer it."""
+    """Restart the measurement of `peak_bytes`. Does nothing on systems without this."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
 
 def peak_bytes() -> int | None:
-    """The most memory this process had since `reset_peak`, or None where the system does not say."""
+    """The most memory this process used since `reset_peak`, or None where the system does not say."""
     try:
         lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     except OSError:
         return None
-    found = [int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM:")]
-    return found[0] if found else None
+    peaks = [int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM:")]
+    return peaks[0] if peaks else None
 
 
 def cpu_model() -> str:
@@ -85,14 +85,16 @@ def memory_bytes() -> int | None:
 
 def commit() -> str | None:
     """The commit of the source, with a plus sign if files differ from it; None outside a repository."""
-    here = Path(__file__).resolve().parent
+    folder = Path(__file__).resolve().parent
 
     def git(*arguments: str) -> str | None:
         try:
-            done = subprocess.run(["git", "-C", str(here), *arguments], capture_output=True, text=True, timeout=10, check=False)
+            run = subprocess.run(
+                ["git", "-C", str(folder), *arguments], capture_output=True, text=True, timeout=10, check=False
+            )
         except (OSError, subprocess.TimeoutExpired):
             return None
-        return done.stdout.strip() if done.returncode == 0 else None
+        return run.stdout.strip() if run.returncode == 0 else None
 
     head = git("rev-parse", "HEAD")
     if not head:
@@ -101,14 +103,14 @@ def commit() -> str | None:
 
 
 def cached_kernels() -> CachedKernels:
-    """The compiled kernels kept on disk, of this and of earlier versions of the source."""
+    """The compiled kernels on disk, of this and of earlier versions of the source."""
     folder = _cache_folder()
-    sizes = [(Path(place) / name).stat().st_size for place, _, names in os.walk(folder) for name in names if _is_kernel(name)]
+    sizes = [(Path(path) / name).stat().st_size for path, _, names in os.walk(folder) for name in names if _is_kernel(name)]
     return CachedKernels(folder, len(sizes), sum(sizes))
 
 
 def n_cached_kernels() -> int:
-    """Only how many, for those who ask often."""
+    """The number of compiled kernels on disk, without their sizes: cheaper."""
     return sum(_is_kernel(name) for _, _, names in os.walk(_cache_folder()) for name in names)
 
 

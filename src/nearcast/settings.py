@@ -13,7 +13,7 @@ from nearcast.errors import NearcastError
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One row of the table; `value` reads the environment first."""
+    """One row of the table. `value` reads the environment first."""
 
     name: str
     default: int | str
@@ -25,15 +25,15 @@ class Setting:
 
     @property
     def value(self) -> int | str:
-        given = os.environ.get(self.variable)
-        if given is None:
+        override = os.environ.get(self.variable)
+        if override is None:
             return self.default
         if isinstance(self.default, str):
-            return given
+            return override
         try:
-            return int(given)
+            return int(override)
         except ValueError:
-            raise NearcastError(f"{self.variable}={given!r} is not a whole number; unset it or give one") from None
+            raise NearcastError(f"{self.variable}={override!r} is not a whole number; unset it or give one") from None
 
 
 SETTINGS: tuple[Setting, ...] = (
@@ -46,21 +46,21 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("max_interest_clauses", 256, "clauses of one interest in disjunctive normal form"),
     Setting("max_region_vertices", 100_000, "vertices of one polygon or multipolygon"),
     Setting("max_covering_boxes", 8, "boxes that cover one region inside an index"),
-    Setting("service_body_bytes", 16_777_216, "largest body of one request to the service"),
+    Setting("service_body_bytes", 16_777_216, "size of the largest request body, in bytes"),
     Setting("service_line_count", 50_000, "lines of one bulk request"),
-    Setting("service_region_vertices", 2000, "vertices of one region or audience that a request brings"),
+    Setting("service_region_vertices", 2000, "vertices of one region or audience in a request"),
     Setting("service_pending_messages", 200_000, "messages and changes that may wait for the writer; above it: 429"),
     Setting("service_pending_bytes", 268_435_456, "bytes of requests that may wait for the writer; above it: 429"),
     Setting("service_batch_messages", 20_000, "messages and changes of one commit"),
-    Setting("service_batch_bytes", 67_108_864, "bytes of requests that one commit takes together"),
-    Setting("service_default_lifetime_s", 3600, "seconds a message lives if it does not say"),
-    Setting("service_retention_s", 604_800, "seconds that messages and their events are kept"),
-    Setting("service_retention_bytes", 10_737_418_240, "bytes of messages and events that are kept"),
-    Setting("service_live_messages", 1_000_000, "living messages that moving subscriptions see"),
-    Setting("service_ranked_window", 100_000, "messages among which the ranked subscriptions of a tenant choose"),
-    Setting("service_recent_bytes", 134_217_728, "bytes of the log that are held in memory for readers"),
+    Setting("service_batch_bytes", 67_108_864, "bytes of requests in one commit"),
+    Setting("service_default_lifetime_s", 3600, "seconds a message lives if it has no lifetime of its own"),
+    Setting("service_retention_s", 604_800, "seconds for which messages and their events are stored"),
+    Setting("service_retention_bytes", 10_737_418_240, "bytes of messages and events that are stored"),
+    Setting("service_live_messages", 1_000_000, "live messages that moving subscriptions see"),
+    Setting("service_ranked_window", 100_000, "messages in the window of the ranked subscriptions of a tenant"),
+    Setting("service_recent_bytes", 134_217_728, "bytes of the log in memory for readers"),
     Setting("service_subscriptions", 10_000_000, "subscriptions of one tenant"),
-    Setting("service_requests_per_s", 10_000, "requests of one key in a second; above it: 429"),
+    Setting("service_requests_per_s", 10_000, "requests of one key per second; above it: 429"),
     Setting("service_connections", 10_000, "live connections at a time"),
     Setting("service_connections_per_key", 2000, "live connections of one key at a time; above it: 429"),
     Setting("service_webhooks_per_subscriber", 100, "webhooks of one subscriber; above it: 409"),

@@ -1,6 +1,7 @@
-"""How times are taken: best per chunk over several passes, the whole stream before any repetition.
+"""How times are measured: several passes over the whole stream, then the best time of each chunk.
 
-A stream larger than the cache leaves no chunk warm by itself; what other processes steal falls out with the best of several.
+Between two passes over a stream larger than the cache no chunk stays warm. The best of several passes excludes the time
+that other processes took.
 """
 
 from __future__ import annotations
@@ -17,24 +18,24 @@ from numpy.typing import NDArray
 
 from nearcast.machine import n_cached_kernels
 
-# Another process may be compiling all the time; then its kernels are not ours.
-_MOST_TRIES = 3
+# Another process may compile all the time; its kernels do not matter here.
+_MAX_TRIES = 3
 
 Chunk = TypeVar("Chunk")
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 
-def timed(work: Callable[[], Answer]) -> tuple[float, Answer]:
-    """Seconds and result; taken again if a kernel was compiled meanwhile, so that no number holds compile time."""
-    for _ in range(_MOST_TRIES):
+def timed(work: Callable[[], Result]) -> tuple[float, Result]:
+    """Seconds and result. Repeated if a kernel was compiled meanwhile, so that no time includes compilation."""
+    for _ in range(_MAX_TRIES):
         n_before = n_cached_kernels()
         with _collector_off():
             start = time.perf_counter()
-            answer = work()
+            result = work()
             seconds = time.perf_counter() - start
         if n_cached_kernels() == n_before:
             break
-    return seconds, answer
+    return seconds, result
 
 
 def time_passes(
@@ -46,7 +47,7 @@ def time_passes(
     """Seconds of `work(prepare(chunk))` without `prepare`: float64[n_passes, n_chunks]."""
     seconds = np.empty((n_passes, len(chunks)))
     for number in range(n_passes):
-        for _ in range(_MOST_TRIES):
+        for _ in range(_MAX_TRIES):
             n_before = n_cached_kernels()
             seconds[number] = time_once(chunks, work, prepare)
             if n_cached_kernels() == n_before:
@@ -57,7 +58,7 @@ def time_passes(
 def time_once(
     chunks: Sequence[Chunk], work: Callable[[Chunk], Any], prepare: Callable[[Chunk], Any] = lambda chunk: chunk
 ) -> NDArray[np.float64]:
-    """As one pass of `time_passes`, for work that changes something and cannot be repeated: float64[n_chunks]."""
+    """One pass of `time_passes`, for work that changes something and cannot be repeated: float64[n_chunks]."""
     seconds = np.empty(len(chunks))
     with _collector_off():
         for position, chunk in enumerate(chunks):
@@ -69,6 +70,7 @@ def time_once(
 
 
 def in_chunks(table: pa.Table, size: int) -> list[pa.Table]:
+    """The table in slices of `size` rows."""
     return [table.slice(first, size) for first in range(0, table.num_rows, size)]
 
 

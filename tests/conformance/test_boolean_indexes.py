@@ -134,5 +134,5 @@ def test_all_indexes_live_through_the_worlds_of_a_soak(part: int) -> None:
 
 
 def test_answers_are_right_when_every_output_starts_too_small(variant: Variant, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nearcast.engine.kernel_calls.FIRST_ROOM", 1)
+    monkeypatch.setattr("nearcast.engine.kernel_calls.FIRST_CAPACITY", 1)
     run_random_worlds(variant.make_matcher, 6, seed=77)

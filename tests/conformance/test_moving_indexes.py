@@ -111,8 +111,7 @@ def test_all_variants_live_through_the_worlds_of_a_soak(first: int) -> None:
 
 
 def test_answers_are_right_when_every_output_starts_too_small(variant: Variant, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nearcast.moving.index._FIRST_ROOM", 1)
-    monkeypatch.setattr("nearcast.engine.kernel_calls.FIRST_ROOM", 1)
+    monkeypatch.setattr("nearcast.engine.kernel_calls.FIRST_CAPACITY", 1)
     run_moving_worlds(variant.make_matcher, 1, seed=77)
 
 

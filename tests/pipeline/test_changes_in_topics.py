@@ -32,7 +32,7 @@ pytestmark = [
 ]
 
 
-def topic_settings(folder: Path, stream: str, **given: Any) -> PipelineSettings:
+def topic_settings(folder: Path, stream: str, **overrides: Any) -> PipelineSettings:
     one_file = {"maxFilesPerTrigger": 1}
     return PipelineSettings(
         work=str(folder / "work"),
@@ -51,11 +51,11 @@ def topic_settings(folder: Path, stream: str, **given: Any) -> PipelineSettings:
         moves_options=one_file,
         sink=f"file://{folder}/changes",
         sink_format="topic",
-        **given,
+        **overrides,
     )
 
 
-def told(folder: Path) -> list[dict[str, Any]]:
+def read_delivered(folder: Path) -> list[dict[str, Any]]:
     events = [json.loads(value) for value in FileTopic(folder / "changes").read("", 10**6).values]
     assert len({event["id"] for event in events}) == len(events)
     assert {event["type"] for event in events} <= {"io.nearcast.change"}
@@ -83,7 +83,7 @@ def test_lists_change_from_topic_to_topic(spark: SparkSession, tmp_path: Path) -
         expected += changes_of(ranker, RankedBatch.of(put, pa.array(gone, pa.string()), messages))
     start_rank(ranked_sources.read_rows(spark, settings), settings).awaitTermination()
     names = ("tick", "subscription", "message_id", "change", "score")
-    assert sorted(tuple(data[name] for name in names) for data in told(tmp_path)) == sorted(expected)
+    assert sorted(tuple(data[name] for name in names) for data in read_delivered(tmp_path)) == sorted(expected)
     assert len(expected) > 50
     # What is no record at all is put aside.
     assert sum(batch.quarantined for batch in read_batches(settings)) == 3
@@ -106,7 +106,9 @@ def test_results_change_from_topic_to_topic(spark: SparkSession, tmp_path: Path)
         ]
     )
     start_track(tracked_sources.read_rows(spark, settings), settings).awaitTermination()
-    changes = sorted((data["tick"], data["subscription"], data["message_id"], data["change"]) for data in told(tmp_path))
+    changes = sorted(
+        (data["tick"], data["subscription"], data["message_id"], data["change"]) for data in read_delivered(tmp_path)
+    )
     assert [change[1:] for change in changes] == [("a", "m1", 1), ("a", "m1", -1), ("a", "m2", 1)]
     assert changes[0][0] < changes[1][0] == changes[2][0]
     assert sum(batch.quarantined for batch in read_batches(settings)) == 1

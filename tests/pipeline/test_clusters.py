@@ -17,7 +17,7 @@ import pytest
 
 import nearcast as nc
 from nearcast.pipeline.java import use_java
-from nearcast.pipeline.stream_folders import StreamArea
+from nearcast.pipeline.store import StreamFolders
 from nearcast.testing.budget import current_budget
 from support.pipelines import make_messages, make_subscriptions
 
@@ -31,9 +31,9 @@ PATIENCE_S = 120
 
 
 def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
 
 
 @contextmanager
@@ -91,18 +91,18 @@ def run_everything(folder: Path, master: str) -> None:
     assert done.returncode == 0, done.stderr[-5000:]
     matcher = nc.Matcher(space="plane")
     matcher.subscribe_table(subscriptions)
-    delivered = pq.read_table(folder / "work" / StreamArea("match").deliveries)
-    found = sorted(zip(delivered["message_id"].to_pylist(), delivered["subscription_id"].to_pylist(), strict=True))
+    delivered = pq.read_table(folder / "work" / StreamFolders("match").deliveries)
+    actual = sorted(zip(delivered["message_id"].to_pylist(), delivered["subscription_id"].to_pylist(), strict=True))
     expected = matcher.match_table(messages)
-    assert found == sorted(zip(expected["message_id"].to_pylist(), expected["subscription_id"].to_pylist(), strict=True))
+    assert actual == sorted(zip(expected["message_id"].to_pylist(), expected["subscription_id"].to_pylist(), strict=True))
 
 
 def test_a_standalone_master_and_two_workers(tmp_path: Path) -> None:
     port, pages = free_port(), free_port()
     master = f"spark://127.0.0.1:{port}"
-    place = ("--host", "127.0.0.1", "--webui-port", str(pages))
+    address = ("--host", "127.0.0.1", "--webui-port", str(pages))
     worker = ("org.apache.spark.deploy.worker.Worker", "--cores", "1", "--memory", "1g", "--host", "127.0.0.1", master)
-    with server(tmp_path, "master", "org.apache.spark.deploy.master.Master", *place, "--port", str(port)):
+    with server(tmp_path, "master", "org.apache.spark.deploy.master.Master", *address, "--port", str(port)):
         wait_for(port)
         with server(tmp_path, "worker1", *worker), server(tmp_path, "worker2", *worker):
             run_everything(tmp_path, master)

@@ -18,8 +18,7 @@ from nearcast.pipeline.prepare.keyword_statistics import current_statistics
 from nearcast.pipeline.progress import StreamNews
 from nearcast.pipeline.ranked.sample import REACH_M, WINDOW, RankedSummary, ranked_subscriptions
 from nearcast.pipeline.sample_run import N_BATCHES, run_sample
-from nearcast.pipeline.store import Store
-from nearcast.pipeline.stream_folders import StreamArea
+from nearcast.pipeline.store import Store, StreamFolders
 from nearcast.workloads import sample_messages, sample_subscriptions
 from support.pipelines import make_messages, make_subscriptions
 from support.ranked_input import rows_of
@@ -52,9 +51,9 @@ def test_the_bundled_sample_gives_the_deliveries_of_one_process(
     assert len(news) == 2 * N_BATCHES
     check_ranked(summary.ranked)
     show_sample(summary)
-    told = capsys.readouterr().out
-    assert summary.examples[0].note in told
-    assert f"→ {summary.chosen}" in told
+    output = capsys.readouterr().out
+    assert summary.examples[0].note in output
+    assert f"→ {summary.mechanism}" in output
 
 
 def check_ranked(ranked: RankedSummary) -> None:
@@ -63,14 +62,14 @@ def check_ranked(ranked: RankedSummary) -> None:
     words = [counted.keywords.space.name(word) for word in range(len(counted.frequency))]
     idf: dict[str | int, int] = dict(zip(words, counted.frequency.tolist(), strict=True))
     ranker = nc.Ranker(nc.CountWindow(WINDOW), max_distance=REACH_M, idf=idf, n_documents=counted.n_messages)
-    told = [ranker.subscribe_table(ranked_subscriptions())]
+    changes = [ranker.subscribe_table(ranked_subscriptions())]
     messages, size = sample_messages(), -(-sample_messages().num_rows // N_BATCHES)
     for number in range(N_BATCHES):
         batch = messages.slice(number * size, size).sort_by([("time", "ascending"), ("id", "ascending")])
-        told.append(ranker.publish_table(batch.select(["id", "text", "x", "y", "time"])))
-    found = pq.read_table(ranked.folder)
-    assert sorted(rows_of(found)) == sorted(row for table in told for row in rows_of(table))
-    assert ranked.changes == found.num_rows > 10_000
+        changes.append(ranker.publish_table(batch.select(["id", "text", "x", "y", "time"])))
+    stored = pq.read_table(ranked.folder)
+    assert sorted(rows_of(stored)) == sorted(row for table in changes for row in rows_of(table))
+    assert ranked.changes == stored.num_rows > 10_000
     assert all(len(story.lists) == N_BATCHES for story in ranked.stories)
 
 
@@ -87,41 +86,41 @@ def test_every_verb_does_its_step_and_says_what_it_did(spark: SparkSession, tmp_
         f'subscriptions = "{tmp_path}/subscriptions.parquet"\nmaster = "local[2]"\nmax_deltas = 2\n'
     )
 
-    def say(*words: str) -> str:
+    def run_verb(*words: str) -> str:
         outcome = CliRunner().invoke(app, ["pipeline", *words])
         assert outcome.exit_code == 0, outcome.output
         return str(outcome.output)
 
-    told = ("--settings", str(settings))
-    assert "200 messages kept" in say("prepare", *told)
+    options = ("--settings", str(settings))
+    assert "200 messages kept" in run_verb("prepare", *options)
     plot = tmp_path / "plan.svg"
-    assert "keyword_first" in say("plan", *told, "--plot", str(plot))
+    assert "keyword_first" in run_verb("plan", *options, "--plot", str(plot))
     assert "shards per message" in plot.read_text()
-    assert "plan 2: 3 shards by location" in say("plan", *told, "--set", "mechanism=location")
-    assert "index version 1 in force" in say("index", *told)
-    assert "200 messages" in say("match", *told)
+    assert "plan 2: 3 shards by location" in run_verb("plan", *options, "--set", "mechanism=location")
+    assert "index version 1 is current" in run_verb("index", *options)
+    assert "200 messages" in run_verb("match", *options)
     changed = make_subscriptions(30, 5, first_id=100)
     rows = changed.append_column("change", pa.array([1] * 30, pa.int8()))
     pq.write_table(rows, tmp_path / "changes.parquet")
-    assert "1 deltas" in say("index", *told, "--changes", str(tmp_path / "changes.parquet"))
+    assert "1 deltas" in run_verb("index", *options, "--changes", str(tmp_path / "changes.parquet"))
     # The second delta is one too many: the shards are packed.
-    assert "0 deltas" in say("index", *told, "--changes", str(tmp_path / "changes.parquet"))
+    assert "0 deltas" in run_verb("index", *options, "--changes", str(tmp_path / "changes.parquet"))
     pq.write_table(messages.slice(200), tmp_path / "raw" / "1.parquet")
-    assert "2 batches up to 1: 300 messages" in say("match", *told)
-    assert "location, balance" in say("status", *told)
-    assert "is split" in say("rebalance", *told, "--shards", "4")
-    assert "history_rows" in say("settings")
+    assert "2 batches up to 1: 300 messages" in run_verb("match", *options)
+    assert "location, balance" in run_verb("status", *options)
+    assert "is split" in run_verb("rebalance", *options, "--shards", "4")
+    assert "history_rows" in run_verb("settings")
     pq.write_table(ranked_subscriptions().slice(0, 5), tmp_path / "changes" / "0.parquet")
-    ranked = (*told, "--set", f"changes={tmp_path}/changes", "--set", "max_distance=10")
-    assert "layout 1, hashing" in say("rank", *ranked)
-    assert "305 rows" in say("status", *told, "--set", "stream=rank")
-    assert "3 shards by hashing" in say("rebalance", *told, "--set", "stream=rank", "--shards", "2")
+    ranked = (*options, "--set", f"changes={tmp_path}/changes", "--set", "max_distance=10")
+    assert "layout 1, hashing" in run_verb("rank", *ranked)
+    assert "305 rows" in run_verb("status", *options, "--set", "stream=rank")
+    assert "3 shards by hashing" in run_verb("rebalance", *options, "--set", "stream=rank", "--shards", "2")
     matcher = nc.Matcher(space="plane")
     matcher.subscribe_table(subscriptions)
     expected = pairs(matcher.match_table(messages.slice(0, 200)))
     matcher.subscribe_table(changed)
     expected += pairs(matcher.match_table(messages.slice(200)))
-    delivered = pq.read_table(tmp_path / "work" / StreamArea("match").deliveries)
+    delivered = pq.read_table(tmp_path / "work" / StreamFolders("match").deliveries)
     assert pairs(delivered) == sorted(expected)
     statistics = json.loads((tmp_path / "work" / "prepared" / "statistics.json").read_text())
     assert statistics["kept"] == 200

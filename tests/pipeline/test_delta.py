@@ -38,8 +38,8 @@ def test_a_batch_that_runs_again_leaves_no_second_trace_in_a_delta_table(tmp_pat
         '"spark.sql.extensions" = "io.delta.sql.DeltaSparkSessionExtension"\n'
         '"spark.sql.catalog.spark_catalog" = "org.apache.spark.sql.delta.catalog.DeltaCatalog"\n'
     )
-    told = PipelineSettings(work=str(tmp_path / "work"), space="plane", mechanism="prefix", shards=3)
-    publish_here(told, plan_for(subscriptions, messages, told), subscriptions)
+    delta_settings = PipelineSettings(work=str(tmp_path / "work"), space="plane", mechanism="prefix", shards=3)
+    publish_here(delta_settings, plan_for(subscriptions, messages, delta_settings), subscriptions)
     program = Path(__file__).with_name("delta_runner.py")
     done = subprocess.run(
         [sys.executable, str(program), str(settings), str(tmp_path / "rows")], capture_output=True, text=True, check=False
@@ -49,8 +49,8 @@ def test_a_batch_that_runs_again_leaves_no_second_trace_in_a_delta_table(tmp_pat
     assert done.returncode == 0, done.stderr[-5000:]
     matcher = nc.Matcher(space="plane")
     matcher.subscribe_table(subscriptions)
-    found, expected = pq.read_table(tmp_path / "rows"), matcher.match_table(messages)
+    delivered, expected = pq.read_table(tmp_path / "rows"), matcher.match_table(messages)
     names = ("message_id", "subscription_id")
-    rows = [sorted(zip(*(table[name].to_pylist() for name in names), strict=True)) for table in (found, expected)]
+    rows = [sorted(zip(*(table[name].to_pylist() for name in names), strict=True)) for table in (delivered, expected)]
     assert rows[0] == rows[1]
     assert len(rows[0]) > 0

@@ -26,7 +26,7 @@ from nearcast.pipeline.index.deltas import publish_changes
 from nearcast.pipeline.index.version import IndexVersion
 from nearcast.pipeline.settings import MECHANISMS, PipelineSettings
 from nearcast.pipeline.status import read_batches
-from nearcast.pipeline.stream_folders import StreamArea
+from nearcast.pipeline.store import StreamFolders
 from nearcast.testing.budget import current_budget
 from support.pipelines import make_messages, make_subscriptions, plan_for, publish_here
 
@@ -63,7 +63,7 @@ class Stream:
             )
 
     def n_batches(self) -> int:
-        return len(self.settings.store.names(StreamArea("match").batches))
+        return len(self.settings.store.names(StreamFolders("match").batches))
 
     def wait_for(self, n_batches: int) -> None:
         began = time.monotonic()
@@ -71,8 +71,10 @@ class Stream:
             assert self.process is not None
             if self.process.poll() is not None or time.monotonic() - began > PATIENCE_S:
                 state = "runs" if self.process.poll() is None else f"ended with {self.process.returncode}"
-                told = f"{self.n_batches()} of {n_batches} batches after {time.monotonic() - began:.0f} s, the stream {state}"
-                raise AssertionError(f"{told}\n{(self.folder / 'log').read_text()[-5000:]}")
+                state_text = (
+                    f"{self.n_batches()} of {n_batches} batches after {time.monotonic() - began:.0f} s, the stream {state}"
+                )
+                raise AssertionError(f"{state_text}\n{(self.folder / 'log').read_text()[-5000:]}")
             time.sleep(0.05)
 
     def kill_driver(self) -> None:
@@ -91,7 +93,7 @@ class Stream:
 
 def executors_of(folder: str) -> list[int]:
     """The executors whose driver runs in this folder."""
-    found = []
+    processes = []
     for process in Path("/proc").iterdir():
         if process.name.isdigit():
             try:
@@ -100,8 +102,8 @@ def executors_of(folder: str) -> list[int]:
             except OSError:
                 continue
             if b"CoarseGrainedExecutorBackend" in command and is_ours:
-                found.append(int(process.name))
-    return sorted(found)
+                processes.append(int(process.name))
+    return sorted(processes)
 
 
 def test_kills_at_random_moments_lose_and_repeat_nothing(tmp_path: Path) -> None:
@@ -143,9 +145,9 @@ def test_kills_at_random_moments_lose_and_repeat_nothing(tmp_path: Path) -> None
             tables.append(changed)
             if kill % 5 == 4:
                 # Another plan, as a rebalance makes one, while the stream runs.
-                told = replace(settings, mechanism=MECHANISMS[kill % 6], shards=2 + kill % 4)
+                new_settings = replace(settings, mechanism=MECHANISMS[kill % 6], shards=2 + kill % 4)
                 whole = latest(tables)
-                answers[publish_here(told, plan_for(whole, history, told), whole).number] = matcher_of(tables)
+                answers[publish_here(new_settings, plan_for(whole, history, new_settings), whole).number] = matcher_of(tables)
             time.sleep(draw.random())
             if kill % 2 == 0:
                 stream.kill_executor()
@@ -163,7 +165,7 @@ def test_kills_at_random_moments_lose_and_repeat_nothing(tmp_path: Path) -> None
     for batch in batches:
         # A batch is one file, in the order Spark found them; its version says which subscriptions were in force.
         delivered = pairs(
-            pq.read_table(tmp_path / "work" / StreamArea("match").deliveries / f"batch={batch.batch}", partitioning=None)
+            pq.read_table(tmp_path / "work" / StreamFolders("match").deliveries / f"batch={batch.batch}", partitioning=None)
         )
         files.append(delivered[0][0] // FILE_STEP)
         assert delivered == pairs(answers[batch.version].match_table(messages[files[-1]])), batch

@@ -16,8 +16,7 @@ import pytest
 import nearcast as nc
 from nearcast.pipeline.index.deltas import pack_deltas, publish_changes
 from nearcast.pipeline.index.step import build_index
-from nearcast.pipeline.index.version import current_index
-from nearcast.pipeline.index.version_leases import pinned_numbers
+from nearcast.pipeline.index.version import current_index, leased_numbers
 from nearcast.pipeline.io.sinks import ParquetSink, without_repeats
 from nearcast.pipeline.io.sources import read_messages, read_subscriptions
 from nearcast.pipeline.match.stream import BatchRunner, start_match
@@ -26,7 +25,7 @@ from nearcast.pipeline.prepare.step import HISTORY, prepare
 from nearcast.pipeline.rebalance import rebalance
 from nearcast.pipeline.settings import MECHANISMS, PipelineSettings
 from nearcast.pipeline.status import read_batches, stream_status
-from nearcast.pipeline.stream_folders import StreamArea
+from nearcast.pipeline.store import StreamFolders
 from nearcast.testing.budget import current_budget
 from nearcast.workloads import open_workload
 from support.pipelines import make_messages, make_subscriptions, plan_for, publish_here
@@ -51,12 +50,12 @@ def pairs(table: pa.Table) -> list[tuple[object, object]]:
     return sorted(zip(table["message_id"].to_pylist(), table["subscription_id"].to_pylist(), strict=True))
 
 
-class Scene:
+class Setup:
     """Raw messages in files, one per batch; subscriptions that change; one matcher that says what is right."""
 
     space = "plane"
 
-    def __init__(self, spark: SparkSession, tmp_path: Path, size: int = 100, **given: object) -> None:
+    def __init__(self, spark: SparkSession, tmp_path: Path, size: int = 100, **overrides: object) -> None:
         self.spark = spark
         self.size = size
         self.raw = tmp_path / "raw"
@@ -68,7 +67,7 @@ class Scene:
             messages=str(self.raw),
             messages_options={"maxFilesPerTrigger": 1},
             subscriptions=str(tmp_path / "subscriptions.parquet"),
-            **given,  # type: ignore[arg-type]
+            **overrides,  # type: ignore[arg-type]
         )
         self.subscriptions = self.make_subscriptions(150, 0)
         pq.write_table(self.subscriptions, self.settings.subscriptions)
@@ -120,7 +119,7 @@ class Scene:
         start_match(frame, self.settings).awaitTermination()
 
     def check(self) -> None:
-        delivered = pq.read_table(Path(self.settings.work) / StreamArea("match").deliveries)
+        delivered = pq.read_table(Path(self.settings.work) / StreamFolders("match").deliveries)
         assert pairs(delivered) == sorted(self.expected)
         batches = read_batches(self.settings)
         assert [batch.batch for batch in batches] == list(range(self.n_files))
@@ -128,14 +127,14 @@ class Scene:
         assert sum(batch.read for batch in batches) == self.size * self.n_files
 
 
-class IncidentScene(Scene):
+class IncidentScene(Setup):
     """The same with real reports."""
 
     space = "lonlat"
 
-    def __init__(self, spark: SparkSession, tmp_path: Path, size: int, **given: object) -> None:
+    def __init__(self, spark: SparkSession, tmp_path: Path, size: int, **overrides: object) -> None:
         self.workload = open_workload("incidents", folder=os.environ["NEARCAST_DATA"], range_high=20.0)
-        super().__init__(spark, tmp_path, size, **given)
+        super().__init__(spark, tmp_path, size, **overrides)
 
     def make_subscriptions(self, n: int, seed: int, first_id: int = 0) -> pa.Table:
         table = self.workload.subscriptions(n, seed)
@@ -151,61 +150,61 @@ class IncidentScene(Scene):
 def test_real_reports_are_delivered_as_by_one_process(
     spark: SparkSession, tmp_path: Path, mechanism: str, n_shards: int, spread: str, size: int
 ) -> None:
-    scene = IncidentScene(spark, tmp_path, size, mechanism=mechanism, shards=n_shards, spread=spread)
-    scene.publish()
-    scene.run()
+    setup = IncidentScene(spark, tmp_path, size, mechanism=mechanism, shards=n_shards, spread=spread)
+    setup.publish()
+    setup.run()
     for _ in range(N_BATCHES):
-        scene.change()
-        scene.add_messages()
-        scene.run()
-    scene.check()
-    assert len(scene.expected) > 0
+        setup.change()
+        setup.add_messages()
+        setup.run()
+    setup.check()
+    assert len(setup.expected) > 0
 
 
 @pytest.mark.parametrize(("mechanism", "n_shards", "spread", "size"), CELLS)
 def test_the_stream_delivers_what_one_process_delivers_while_subscriptions_change(
     spark: SparkSession, tmp_path: Path, mechanism: str, n_shards: int, spread: str, size: int
 ) -> None:
-    scene = Scene(spark, tmp_path, size, mechanism=mechanism, shards=n_shards, spread=spread, keep_versions=1)
-    scene.publish()
-    scene.run()
+    setup = Setup(spark, tmp_path, size, mechanism=mechanism, shards=n_shards, spread=spread, keep_versions=1)
+    setup.publish()
+    setup.run()
     for number in range(N_BATCHES):
-        scene.change()
+        setup.change()
         if number == 1:
-            pack_deltas(spark, scene.settings)
-            assert current_index(scene.settings.store).deltas == ()
-        scene.add_messages()
-        scene.run()
-    scene.check()
+            pack_deltas(spark, setup.settings)
+            assert current_index(setup.settings.store).deltas == ()
+        setup.add_messages()
+        setup.run()
+    setup.check()
     # Old versions went as the stream left them behind.
-    assert len(scene.settings.store.names("index")) <= 4
-    assert len(pinned_numbers(scene.settings.store)) == 1
+    assert len(setup.settings.store.names("index")) <= 4
+    assert len(leased_numbers(setup.settings.store)) == 1
 
 
 def test_failed_tasks_a_deleted_cache_and_a_rebalance_change_nothing(spark: SparkSession, tmp_path: Path) -> None:
-    scene = Scene(spark, tmp_path, 300, mechanism="location", shards=3, spread="route")
-    scene.publish_here()
-    failing = read_messages(spark, scene.settings, is_stream=True)
+    setup = Setup(spark, tmp_path, 300, mechanism="location", shards=3, spread="route")
+    setup.publish_here()
+    failing = read_messages(spark, setup.settings, is_stream=True)
     failing = failing.mapInArrow(fail_first_tries(str(tmp_path / "failed")), failing.schema)
-    scene.run(failing)
+    setup.run(failing)
     assert (tmp_path / "failed").read_text() == "failed\n"
-    shutil.rmtree(scene.settings.shared_dir)
-    scene.add_messages()
-    scene.run()
-    before = stream_status(scene.settings)
+    shutil.rmtree(setup.settings.shared_dir)
+    setup.add_messages()
+    setup.run()
+    before = stream_status(setup.settings)
     assert before.version.n_shards == 3
-    assert sum(work.deliveries for work in before.work.values()) == len(scene.expected)
-    rebalanced = rebalance(spark, scene.settings, n_shards=4)
+    assert sum(work.deliveries for work in before.work.values()) == len(setup.expected)
+    rebalanced = rebalance(spark, setup.settings, n_shards=4)
     assert rebalanced.n_shards == 4
-    scene.change()
+    setup.change()
     for _ in range(2):
-        scene.add_messages()
-        scene.run()
-    assert rebalance(spark, scene.settings, n_shards=2).n_shards == 2
-    scene.add_messages()
-    scene.run()
-    scene.check()
-    assert {len(batch.work) for batch in read_batches(scene.settings)} <= {2, 3, 4}
+        setup.add_messages()
+        setup.run()
+    assert rebalance(spark, setup.settings, n_shards=2).n_shards == 2
+    setup.add_messages()
+    setup.run()
+    setup.check()
+    assert {len(batch.work) for batch in read_batches(setup.settings)} <= {2, 3, 4}
 
 
 def fail_first_tries(marker: str) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -216,28 +215,28 @@ def fail_first_tries(marker: str) -> Callable[[Iterable[pa.RecordBatch]], Iterat
             yield batch.slice(0, 10)
             if not Path(marker).exists():
                 Path(marker).write_text("failed\n")
-                raise RuntimeError("this task was told to fail")
+                raise RuntimeError("this task must fail")
             yield batch.slice(10)
 
     return step
 
 
 def test_a_batch_that_runs_again_leaves_no_second_trace(spark: SparkSession, tmp_path: Path) -> None:
-    scene = Scene(spark, tmp_path, 200, mechanism="prefix", shards=3)
-    scene.publish_here()
-    frame = read_messages(spark, scene.settings, is_stream=False)
-    sink = ParquetSink(scene.settings.store, StreamArea("match").deliveries)
+    setup = Setup(spark, tmp_path, 200, mechanism="prefix", shards=3)
+    setup.publish_here()
+    frame = read_messages(spark, setup.settings, is_stream=False)
+    sink = ParquetSink(setup.settings.store, StreamFolders("match").deliveries)
     # As if the process had died after the write and before the move.
     with pytest.raises(RuntimeError, match="died"):
-        BatchRunner(scene.settings, DyingSink(sink.store, sink.folder))(frame, 0)
+        BatchRunner(setup.settings, DyingSink(sink.store, sink.folder))(frame, 0)
     assert not sink.has(0)
     # The subscriptions change; the batch still sees the version it pinned.
-    expected = list(scene.expected)
-    scene.change()
-    runner = BatchRunner(scene.settings)
+    expected = list(setup.expected)
+    setup.change()
+    runner = BatchRunner(setup.settings)
     runner(frame, 0)
     runner(frame, 0)
-    delivered = pq.read_table(Path(scene.settings.work) / StreamArea("match").deliveries)
+    delivered = pq.read_table(Path(setup.settings.work) / StreamFolders("match").deliveries)
     assert pairs(delivered) == sorted(expected)
 
 
@@ -248,50 +247,50 @@ class DyingSink(ParquetSink):
 
 def test_other_sinks_may_repeat_and_readers_can_tell(spark: SparkSession, tmp_path: Path) -> None:
     out = str(tmp_path / "deliveries.json")
-    scene = Scene(spark, tmp_path, 200, mechanism="hashing", shards=2, sink_format="json", sink=out)
-    scene.publish_here()
-    frame = read_messages(spark, scene.settings, is_stream=False)
-    runner = BatchRunner(scene.settings)
+    setup = Setup(spark, tmp_path, 200, mechanism="hashing", shards=2, sink_format="json", sink=out)
+    setup.publish_here()
+    frame = read_messages(spark, setup.settings, is_stream=False)
+    runner = BatchRunner(setup.settings)
     runner(frame, 0)
     runner(frame, 0)
     appended = spark.read.json(out)
-    assert appended.count() == 2 * len(scene.expected)
-    found = pa.Table.from_pandas(without_repeats(appended).toPandas(), preserve_index=False)
-    assert pairs(found) == sorted(scene.expected)
+    assert appended.count() == 2 * len(setup.expected)
+    delivered = pa.Table.from_pandas(without_repeats(appended).toPandas(), preserve_index=False)
+    assert pairs(delivered) == sorted(setup.expected)
 
 
 def test_bad_rows_of_a_stream_are_quarantined_and_the_stream_goes_on(spark: SparkSession, tmp_path: Path) -> None:
     lines = ['{"id": 1, "text": "w1 w2 w3", "x": 0.0, "y": 0.0}', '{"id": 2, "text": "w1"', '{"id": 3, "text": "w1", "x": 1.0}']
     lines.append(f'{{"id": 4, "text": "{"w" * 1_100_000}", "x": 1.0, "y": 1.0}}')
-    scene = Scene(spark, tmp_path, 50, mechanism="keyword", shards=2)
-    scene.publish_here()
-    shutil.rmtree(scene.raw)
-    scene.raw.mkdir()
-    told = replace(
-        scene.settings, messages_format="json", messages_schema="id long, text string, x double, y double", stream="json"
+    setup = Setup(spark, tmp_path, 50, mechanism="keyword", shards=2)
+    setup.publish_here()
+    shutil.rmtree(setup.raw)
+    setup.raw.mkdir()
+    json_settings = replace(
+        setup.settings, messages_format="json", messages_schema="id long, text string, x double, y double", stream="json"
     )
     for number in range(2):
-        (scene.raw / f"{number}.json").write_text("\n".join(lines) + "\n")
-    start_match(read_messages(spark, told, is_stream=True), told).awaitTermination()
-    batches = read_batches(told)
+        (setup.raw / f"{number}.json").write_text("\n".join(lines) + "\n")
+    start_match(read_messages(spark, json_settings, is_stream=True), json_settings).awaitTermination()
+    batches = read_batches(json_settings)
     assert [(batch.read, batch.quarantined) for batch in batches] == [(4, 3), (4, 3)]
-    quarantine = pq.read_table(Path(told.work) / StreamArea("json").quarantine)
+    quarantine = pq.read_table(Path(json_settings.work) / StreamFolders("json").quarantine)
     assert quarantine.num_rows == 6
-    found = pq.read_table(Path(told.work) / StreamArea("json").deliveries)
-    expected = scene.matcher.publish([nc.Message(1, text="w1 w2 w3", location=(0.0, 0.0))])
-    assert sorted(found["subscription_id"].to_pylist()) == sorted([one.subscription_id for one in expected] * 2)
+    delivered = pq.read_table(Path(json_settings.work) / StreamFolders("json").deliveries)
+    expected = setup.matcher.publish([nc.Message(1, text="w1 w2 w3", location=(0.0, 0.0))])
+    assert sorted(delivered["subscription_id"].to_pylist()) == sorted([one.subscription_id for one in expected] * 2)
     assert len(expected) > 0
 
 
 def test_a_stream_without_an_index_or_batches_is_told(spark: SparkSession, tmp_path: Path) -> None:
-    scene = Scene(spark, tmp_path, 10)
-    scene.add_messages()
+    setup = Setup(spark, tmp_path, 10)
+    setup.add_messages()
     with pytest.raises(nc.NearcastError, match="run: nearcast pipeline index"):
-        scene.run()
-    scene.publish_here()
+        setup.run()
+    setup.publish_here()
     with pytest.raises(nc.NearcastError, match="run first: nearcast pipeline match"):
-        stream_status(scene.settings)
-    scene.run()
-    scene.settings.store.delete(StreamArea("match").checkpoint)
+        stream_status(setup.settings)
+    setup.run()
+    setup.settings.store.delete(StreamFolders("match").checkpoint)
     with pytest.raises(nc.NearcastError, match="give the stream another name"):
-        scene.run()
+        setup.run()

@@ -74,8 +74,8 @@ def test_bad_rows_are_quarantined_with_reasons_and_the_counts_add_up(spark: Spar
     assert sum("cannot be parsed" in row["reason"] for row in quarantine) == 2
     assert sum(prepared.reasons.values()) == 7
     # Of two rows with one id the earlier is kept.
-    kept = {row["id"]: row for row in settings.store.read_table(MESSAGES).to_pylist()}
-    assert kept[5]["keywords"] == ["id", "earlier"]
+    clean = {row["id"]: row for row in settings.store.read_table(MESSAGES).to_pylist()}
+    assert clean[5]["keywords"] == ["id", "earlier"]
     history = settings.store.read_table(HISTORY)
     assert history.num_rows == 30
     statistics = current_statistics(settings.store, settings.analysis)

@@ -24,7 +24,7 @@ from nearcast.pipeline.ranked.sources import rows_of as rows_of_frames
 from nearcast.pipeline.ranked.stream import RankedRunner, start_rank
 from nearcast.pipeline.settings import MECHANISMS, PipelineSettings
 from nearcast.pipeline.status import read_batches, stream_status
-from nearcast.pipeline.stream_folders import StreamArea
+from nearcast.pipeline.store import StreamFolders
 from nearcast.testing.budget import current_budget
 from support.ranked_input import Change, StreamMaker, as_changes, changes_of, incident_batches, rows_of
 
@@ -91,7 +91,7 @@ class Scene:
         start_rank(read_rows(self.spark, self.settings) if rows is None else rows, self.settings).awaitTermination()
 
     def check(self) -> None:
-        folder = Path(self.settings.work) / StreamArea("rank").deliveries
+        folder = Path(self.settings.work) / StreamFolders("rank").deliveries
         for number, expected in enumerate(self.expected):
             found = sorted(rows_of(pq.read_table(folder / f"batch={number}", partitioning=None)))
             assert found == expected, number
@@ -154,7 +154,7 @@ def test_moves_to_other_shards_a_deleted_folder_and_failed_tasks_change_nothing(
 
 def test_a_batch_that_runs_again_tells_the_same_and_once(spark: SparkSession, tmp_path: Path) -> None:
     scene = Scene(spark, tmp_path, 3, mechanism="keyword", shards=2)
-    sink = DyingSink(scene.settings.store, StreamArea("rank").deliveries)
+    sink = DyingSink(scene.settings.store, StreamFolders("rank").deliveries)
     rules = RankingRules.of(scene.settings)
     for number in range(2):
         scene.add_batches(1)
@@ -196,7 +196,7 @@ def test_bad_rows_are_put_aside_and_other_sinks_can_tell_repeats(spark: SparkSes
     ]
     (facts,) = read_batches(settings)
     assert (facts.read, facts.quarantined) == (8, 6)
-    reasons = " ".join(pq.read_table(tmp_path / "work" / StreamArea("rank").quarantine)["reason"].to_pylist())
+    reasons = " ".join(pq.read_table(tmp_path / "work" / StreamFolders("rank").quarantine)["reason"].to_pylist())
     for expected in ("outside lonlat", "still in the window", "no keywords", "change is 5", "id is null", "change is None"):
         assert expected in reasons
 

@@ -15,7 +15,7 @@ from benchmarks.experiments.shared.answers import ranked_checksum
 from benchmarks.metrics import METRICS
 from benchmarks.record import read_records
 from nearcast.errors import NearcastError
-from nearcast.pipeline.stream_folders import StreamArea
+from nearcast.pipeline.store import StreamFolders
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -73,7 +73,7 @@ def test_a_stream_with_other_changes_has_no_times(tmp_path: Path) -> None:
     changes = pa.table(columns)
     expected = (ranked_checksum(changes), 2)
     for number, rows in enumerate(([0], [1])):
-        folder = tmp_path / StreamArea("rank").deliveries / "batch=0"
+        folder = tmp_path / StreamFolders("rank").deliveries / "batch=0"
         folder.mkdir(parents=True, exist_ok=True)
         pq.write_table(changes.take(rows), folder / f"part-{number}.parquet")
     ranked_stream.compare_deliveries("mine", tmp_path, [expected])

@@ -24,7 +24,7 @@ from nearcast.pipeline.ranked.batch_log import RankedBatch
 from nearcast.pipeline.ranked.rules import RankingRules
 from nearcast.pipeline.settings import MECHANISMS, PipelineSettings
 from nearcast.pipeline.status import read_batches
-from nearcast.pipeline.stream_folders import StreamArea
+from nearcast.pipeline.store import StreamFolders
 from nearcast.testing.budget import current_budget
 from support.killed_streams import KilledStream, files_by_batch
 from support.ranked_input import StreamMaker, as_changes, changes_of, rows_of
@@ -35,7 +35,7 @@ IS_LONG = current_budget().is_soak
 N_KILLS = 20 if IS_LONG else 2
 N_FILES = 3 * N_KILLS
 MASTER = "local-cluster[2,1,1024]" if IS_LONG else "local[2]"
-AREA = StreamArea("rank")
+AREA = StreamFolders("rank")
 SOURCES = ("messages", "changes")
 
 

@@ -17,10 +17,10 @@ from nearcast.pipeline.index.step import build_index
 from nearcast.pipeline.index.version import current_index
 from nearcast.pipeline.io.sinks import sink_of
 from nearcast.pipeline.io.sources import read_messages, read_subscriptions
-from nearcast.pipeline.io.topic_changes import begin_index, take_up_changes
+from nearcast.pipeline.io.topic_changes import apply_topic_changes, ensure_index
 from nearcast.pipeline.match.stream import BatchRunner, start_match
 from nearcast.pipeline.settings import PipelineSettings
-from nearcast.pipeline.stream_folders import StreamArea
+from nearcast.pipeline.store import StreamFolders
 from nearcast.topics.files import FileTopic
 from nearcast.topics.records import Record, ended_record, message_record, put_record, record_of
 from nearcast.topics.topic import TopicAddress
@@ -69,9 +69,10 @@ def pairs(events: list[dict[str, Any]]) -> list[tuple[str, str]]:
 def expected(subscriptions: pa.Table, messages: pa.Table) -> list[tuple[str, str]]:
     matcher = nc.Matcher(space="plane")
     matcher.subscribe_table(subscriptions)
-    found = matcher.match_table(messages)
+    deliveries = matcher.match_table(messages)
     return sorted(
-        (str(m), s) for m, s in zip(found["message_id"].to_pylist(), found["subscription_id"].to_pylist(), strict=True)
+        (str(m), s)
+        for m, s in zip(deliveries["message_id"].to_pylist(), deliveries["subscription_id"].to_pylist(), strict=True)
     )
 
 
@@ -103,13 +104,13 @@ def test_changes_of_a_topic_are_in_force_for_messages_after_them(spark: SparkSes
     answer += expected(living, messages[1])
     assert pairs(delivered(tmp_path)) == sorted(answer)
     assert settings.store.read_table(QUARANTINE)["id"].to_pylist() == ["s70"]
-    area = StreamArea("match")
-    assert settings.store.read_table(area.quarantine).num_rows == 2
+    folders = StreamFolders("match")
+    assert settings.store.read_table(folders.quarantine).num_rows == 2
     # Many small changes are packed, and the table of all of them is written anew.
     for number in range(3):
         append_changes(tmp_path, second.slice(20 + number, 1), [], f"4.{number}")
         version_before = current_index(settings.store)
-        assert take_up_changes(spark, settings).taken != version_before.taken
+        assert apply_topic_changes(spark, settings).taken != version_before.taken
     now["s70"] = make_subscriptions(30, 1, first_id=50).slice(20, 1).to_pylist()[0]
     living = pa.Table.from_pylist([*now.values()], schema=first.schema)
     version = current_index(settings.store)
@@ -118,7 +119,7 @@ def test_changes_of_a_topic_are_in_force_for_messages_after_them(spark: SparkSes
     assert sorted(row["id"] for row in rows.select("id").collect()) == sorted(now)
     # An index made anew of what it has goes on in the topic where it was.
     again = replace(settings, subscriptions_format="index")
-    build_index(spark, read_subscriptions(spark, again), again, taken=version.taken)
+    build_index(spark, read_subscriptions(spark, again), again, topic_position=version.taken)
     append_messages(tmp_path, messages[2])
     run(spark, settings)
     answer += expected(living, messages[2])
@@ -135,7 +136,7 @@ def test_a_batch_that_dies_on_the_way_to_a_topic_of_files_comes_once(
 ) -> None:
     settings = topic_settings(tmp_path)
     subscriptions, messages = make_subscriptions(60, 0), make_messages(150, 10)
-    begin_index(settings)
+    ensure_index(settings)
     append_changes(tmp_path, subscriptions, [])
     append_messages(tmp_path, messages)
     frame = read_messages(spark, settings, is_stream=False)
@@ -166,13 +167,13 @@ def test_without_the_connector_a_topic_of_kafka_says_what_to_do(spark: SparkSess
     frame = spark.createDataFrame([("m", "s")], "message_id string, subscription_id string")
     with pytest.raises(PipelineError, match="no Kafka connector"):
         sink_of(settings).write(frame, 0, "staging")
-    assert sink_of(settings).place == str(TopicAddress("127.0.0.1:1", "deliveries"))
+    assert sink_of(settings).location == str(TopicAddress("127.0.0.1:1", "deliveries"))
 
 
 def test_the_jars_of_the_connector_are_a_folder_or_a_package(tmp_path: Path) -> None:
     (tmp_path / "a.jar").touch()
     assert PipelineSettings(kafka_jars="a:b_2.13:4.3.0").session_settings == {"spark.jars.packages": "a:b_2.13:4.3.0"}
-    given = PipelineSettings(kafka_jars=str(tmp_path), spark={"spark.x": 1}).session_settings
-    assert given == {"spark.jars": str(tmp_path / "a.jar"), "spark.x": 1}
-    with pytest.raises(PipelineError, match="is no folder with jars"):
+    spark_settings = PipelineSettings(kafka_jars=str(tmp_path), spark={"spark.x": 1}).session_settings
+    assert spark_settings == {"spark.jars": str(tmp_path / "a.jar"), "spark.x": 1}
+    with pytest.raises(PipelineError, match="is not a folder with jars"):
         _ = PipelineSettings(kafka_jars=str(tmp_path / "none")).session_settings

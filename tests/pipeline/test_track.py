@@ -20,7 +20,7 @@ from nearcast.pipeline.keeping.wishes import wish_layout
 from nearcast.pipeline.ranked.stream import start_rank
 from nearcast.pipeline.settings import PipelineSettings
 from nearcast.pipeline.status import read_batches, stream_status
-from nearcast.pipeline.stream_folders import StreamArea
+from nearcast.pipeline.store import StreamFolders
 from nearcast.pipeline.tracked.rules import TrackingRules
 from nearcast.pipeline.tracked.sources import read_rows
 from nearcast.pipeline.tracked.sources import rows_of as rows_of_frames
@@ -84,7 +84,7 @@ class Scene:
         start_track(read_rows(self.spark, self.settings), self.settings).awaitTermination()
 
     def check(self) -> None:
-        folder = Path(self.settings.work) / StreamArea("track").deliveries
+        folder = Path(self.settings.work) / StreamFolders("track").deliveries
         for number, expected in enumerate(self.expected):
             found = sorted(rows_of(pq.read_table(folder / f"batch={number}", partitioning=None)))
             assert found == expected, number
@@ -133,7 +133,7 @@ def test_other_shards_and_a_deleted_folder_change_nothing(spark: SparkSession, t
 
 def test_a_batch_that_runs_again_tells_the_same_and_once(spark: SparkSession, tmp_path: Path, host: str) -> None:
     scene = Scene(spark, tmp_path, 4, shards=2, tick_seconds=0.0, shared_dir=host)
-    sink = DyingSink(scene.settings.store, StreamArea("track").deliveries)
+    sink = DyingSink(scene.settings.store, StreamFolders("track").deliveries)
     rules = TrackingRules.of(scene.settings)
     for number in range(2):
         scene.add_batches(1)
@@ -179,7 +179,7 @@ def test_bad_rows_are_put_aside_and_other_sinks_can_tell_repeats(spark: SparkSes
     assert told == [(2, "a", 1, 1)]
     (facts,) = read_batches(settings)
     assert (facts.read, facts.quarantined) == (13, 10)
-    reasons = " ".join(pq.read_table(tmp_path / "work" / StreamArea("track").quarantine)["reason"].to_pylist())
+    reasons = " ".join(pq.read_table(tmp_path / "work" / StreamFolders("track").quarantine)["reason"].to_pylist())
     for expected in (
         "outside lonlat",
         "comes twice in one batch",

@@ -21,7 +21,7 @@ from nearcast.cli.main import app
 from nearcast.pipeline.keeping.wishes import wish_layout
 from nearcast.pipeline.settings import PipelineSettings
 from nearcast.pipeline.status import read_batches
-from nearcast.pipeline.stream_folders import StreamArea
+from nearcast.pipeline.store import StreamFolders
 from nearcast.pipeline.tracked.rules import TrackingRules
 from nearcast.testing.budget import current_budget
 from nearcast.testing.oracles.moving import MovingOracle
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 SOURCES = ("messages", "moves", "changes")
-AREA = StreamArea("track")
+AREA = StreamFolders("track")
 ONE = {"maxFilesPerTrigger": 1}
 
 

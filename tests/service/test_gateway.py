@@ -12,7 +12,7 @@ import pytest
 
 import nearcast as nc
 from nearcast.model.regions import Box
-from nearcast.pipeline.index.empty_version import SUBSCRIPTION_SCHEMA
+from nearcast.pipeline.index.step import SUBSCRIPTION_SCHEMA
 from nearcast.pipeline.io.topic_changes import change_table
 from nearcast.topics.files import FileTopic
 from nearcast.topics.records import MATCH, read_record, record_of

@@ -20,8 +20,8 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
 from nearcast.client import ApiError, AsyncClient, Client
-from nearcast.load.http_connection import Target
 from nearcast.load.listeners import Tally, open_listeners
+from nearcast.load.requests import Target
 from nearcast.service.broker import Broker
 from nearcast.service.caller import Caller
 from nearcast.service.limits import read_limits

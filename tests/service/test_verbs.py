@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from nearcast.cli.main import app
-from nearcast.load.results import Figures, percentile
+from nearcast.load.phases import PhaseResult, percentile
 from support.http_server import SmallServer
 
 pytestmark = pytest.mark.xdist_group("service")
@@ -69,11 +69,11 @@ def test_files_of_many(tmp_path: Path) -> None:
     subscriptions.write_text('{"id": "bulk-1", "keywords": ["bulk"]}\n{"id": "bulk-2", "keywords": [""]}\n')
     result = run("subscribe", "--file", str(subscriptions))
     assert result.exit_code == 1
-    assert "1 subscriptions kept, 1 rejected" in result.stdout
+    assert "1 subscriptions accepted, 1 rejected" in result.stdout
     assert "line 1" in result.stderr
     place = {"type": "Point", "coordinates": [1, 2]}
     messages.write_text("".join(json.dumps({"location": place, "text": f"bulk {number}"}) + "\n" for number in range(7)))
-    assert "7 messages kept, 0 rejected" in said("publish", "--file", str(messages))
+    assert "7 messages accepted, 0 rejected" in said("publish", "--file", str(messages))
     moves = tmp_path / "moves.ndjson"
     moves.write_text('{"subscription": "bulk-1", "location": {"type": "Point", "coordinates": [0, 0]}}\n')
     assert run("move", "--file", str(moves)).exit_code == 1
@@ -83,9 +83,9 @@ def test_files_of_many(tmp_path: Path) -> None:
     ("words", "expected"),
     [
         (("publish", "--text", "x"), "--at with --text"),
-        (("publish", "--at", "here", "--text", "x"), "--at 'here' is not a place"),
+        (("publish", "--at", "here", "--text", "x"), "--at 'here' is not a location"),
         (("move", "walker"), "--to X,Y"),
-        (("move", "walker", "--to", "1"), "--to '1' is not a place"),
+        (("move", "walker", "--to", "1"), "--to '1' is not a location"),
         (("subscribe", "--near", "1,2", "--box", "1,2,3,4"), "expected one of them"),
         (("subscribe", "--rate", "often"), "--rate 'often' is not N/SECONDS"),
         (("top", "nobody"), "no subscription 'nobody'"),
@@ -109,10 +109,10 @@ def test_the_load_generator_counts_what_was_kept_and_received() -> None:
     )  # fmt: skip
     for part in ("200", "500", "100", "1,200", "20 connections"):
         assert part in shown
-    assert "WERE DUE" not in shown
+    assert "WERE EXPECTED" not in shown
 
 
 def test_percentiles_are_values_that_were_measured() -> None:
     values = [float(number) for number in range(1, 101)]
     assert [percentile(values, share) for share in (0.5, 0.99, 1.0)] == [50, 99, 100]
-    assert Figures("x", 10, 2.0, []).cells()[3:6] == ("5", "-", "-")
+    assert PhaseResult("x", 10, 2.0, []).cells()[3:6] == ("5", "-", "-")

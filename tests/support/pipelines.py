@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nearcast.pipeline.index.shard_folder import REACH, WORDS, build_shard, route_rows, words_table
-from nearcast.pipeline.index.step import REASON, stored_shard
+from nearcast.pipeline.index.shard_folder import SHARD_LIST, WORDS, build_shard, route_rows, words_table
+from nearcast.pipeline.index.step import REASON, store_shard
 from nearcast.pipeline.index.version import (
     IndexVersion,
     ShardBase,
@@ -67,7 +67,7 @@ def plan_for(subscriptions: pa.Table, history: pa.Table, settings: PipelineSetti
     words = history["keywords"].combine_chunks().flatten()
     counted = pc.value_counts(words).flatten()
     order = np.argsort(-np.asarray(counted[1]), kind="stable")
-    statistics = KeywordStatistics.counted(
+    statistics = KeywordStatistics.from_counts(
         counted[0].take(pa.array(order)), np.asarray(counted[1])[order].astype(np.int64), history.num_rows, settings.analysis
     )
     return plan_shards(subscriptions, history, statistics, settings)
@@ -81,10 +81,10 @@ def publish_here(settings: PipelineSettings, plan: ShardPlan, subscriptions: pa.
     routed = route_rows(subscriptions, plan, plan.word_order())
     shards = []
     for shard in range(plan.n_shards):
-        is_here = [shard in shards_of_row for shards_of_row in routed.rows[REACH].to_pylist()]
+        is_here = [shard in shards_of_row for shards_of_row in routed.rows[SHARD_LIST].to_pylist()]
         rows = routed.rows.filter(pa.array(is_here, pa.bool_()))
         if rows.num_rows:
-            facts = stored_shard(store, number, build_shard(shard, rows, plan, "auto", {}, None), None, False).to_pylist()[0]
+            facts = store_shard(store, number, build_shard(shard, rows, plan, "auto", {}, None), None, False).to_pylist()[0]
             shards.append(ShardBase(facts["folder"], facts["n_subscriptions"], facts["n_bytes"]))
         else:
             shards.append(ShardBase("", 0, 0))

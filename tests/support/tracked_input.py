@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from nearcast.model.ids import Id
+from nearcast.model.inputs import Id
 from nearcast.model.message import Message
 from nearcast.model.regions import Box, Region, region
 from nearcast.model.subscription import Subscription

@@ -31,13 +31,14 @@ from nearcast.engine.reading import Border
 from nearcast.engine.reading_messages import EncodedMessages, read_message_objects, read_message_table
 from nearcast.engine.reading_subscriptions import ReadSubscriptions, read_subscription_objects, read_subscription_table
 from nearcast.engine.registry import create
+from nearcast.engine.report import LastReport
 from nearcast.engine.subscription_store import Filed, compacted, wants_compacting
 from nearcast.engine.threads import BackgroundMerge, ReadWriteLock, run_in_threads, split_rows, usable_threads
 from nearcast.engine.verification import Verifier
 from nearcast.errors import NearcastError
 from nearcast.model.analysis import DEFAULT_ANALYSIS, Analysis
 from nearcast.model.delivery import Delivery, Explanation, MatchReport, joined_reports
-from nearcast.model.ids import Id, checked_id
+from nearcast.model.inputs import Id, checked_id
 from nearcast.model.message import Message
 from nearcast.model.regions import Box
 from nearcast.model.spaces import space_of
@@ -85,7 +86,12 @@ class Matcher:
         self._lock = ReadWriteLock()
         self._merge = BackgroundMerge()
         self._history = history
-        self.report = MatchReport()
+        self._last_report = LastReport()
+
+    @property
+    def report(self) -> MatchReport:
+        """What the last call of this thread did, and the rows it left out."""
+        return self._last_report.value
 
     @property
     def _border(self) -> Border:
@@ -110,7 +116,7 @@ class Matcher:
             self._remove(numbers_of(ids, self._ids))
             self._clear_dead()
             self._merge_beside()
-            self.report = MatchReport()
+            self._last_report.value = MatchReport()
 
     @property
     def is_merging(self) -> bool:
@@ -148,7 +154,7 @@ class Matcher:
             self._index.insert(self._clauses, new)
         self._clear_dead()
         self._merge_beside()
-        self.report = MatchReport(rejected=read.rejected)
+        self._last_report.value = MatchReport(rejected=read.rejected)
 
     def _remove(self, numbers: NDArray[np.int32]) -> None:
         slots = self._clauses.remove(numbers)
@@ -185,7 +191,7 @@ class Matcher:
         given = listed(messages, Message, "messages")
         with self._lock.reading():
             batch, rejected = read_message_objects(given, self._border)
-            row, number, self.report = self._match(batch, rejected)
+            row, number, self._last_report.value = self._match(batch, rejected)
             subscription_ids = self._ids.take(number).to_pylist()
         return [Delivery(subscription, given[at].id) for subscription, at in zip(subscription_ids, row.tolist(), strict=True)]
 
@@ -199,12 +205,12 @@ class Matcher:
         pieces = split_rows(n_rows, n_threads)
         with self._lock.reading():
             if len(pieces) == 1:
-                found, self.report = self._deliver(read_message_table(table, self._border))
+                found, self._last_report.value = self._deliver(read_message_table(table, self._border))
                 return found
             parts = run_in_threads(
                 lambda first, n: self._deliver(read_message_table(table.slice(first, n), self._border)), pieces, n_threads
             )
-        self.report = joined_reports([report for _, report in parts], [first for first, _ in pieces])
+        self._last_report.value = joined_reports([report for _, report in parts], [first for first, _ in pieces])
         return pa.concat_tables([found for found, _ in parts])
 
     def encode_table(self, table: pa.Table) -> EncodedMessages:
@@ -215,7 +221,7 @@ class Matcher:
     def match_encoded(self, messages: EncodedMessages) -> pa.Table:
         """As `match_table`, for messages read before. Words that only later subscriptions brought are not seen in them."""
         with self._lock.reading():
-            found, self.report = self._deliver(messages)
+            found, self._last_report.value = self._deliver(messages)
         return found
 
     def _deliver(self, messages: EncodedMessages) -> tuple[pa.Table, MatchReport]:

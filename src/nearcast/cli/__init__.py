@@ -1,5 +1,5 @@
-"""The command line: one verb per file, `main` puts them together.
+"""The command line: verbs by subject; `main` puts them together.
 
-A command module imports only typer at its top; what it works with is imported when it runs, so that help comes at once. Results
-go to standard output, progress and remarks to standard error. A `NearcastError` becomes one line and exit code 2.
+A module with verbs imports at its top what loads fast, and the rest inside the verbs, so that help is fast. Results go to
+standard output, progress and remarks to standard error. A `NearcastError` becomes one line and exit code 2.
 """

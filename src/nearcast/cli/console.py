@@ -10,15 +10,17 @@ if TYPE_CHECKING:
     from rich.progress import Progress
     from rich.table import Table
 
-# Wide enough for our tables when nobody says how wide the page is (a pipe, a file).
+# The width for pipes and files: wide enough for every table.
 _PIPED_WIDTH = 140
 
 
 def results() -> Console:
+    """Standard output."""
     return _console(to_errors=False)
 
 
 def remarks() -> Console:
+    """Standard error."""
     return _console(to_errors=True)
 
 
@@ -30,7 +32,7 @@ def _console(to_errors: bool) -> Console:
 
 
 def progress_bar() -> Progress:
-    """A bar on standard error; nothing at all where nobody watches."""
+    """A progress bar on standard error, if that is a terminal."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     console = remarks()
@@ -40,7 +42,7 @@ def progress_bar() -> Progress:
 
 
 def table_of(header: Sequence[str], rows: Iterable[Sequence[str]], title: str | None = None) -> Table:
-    """A table without markup: what users wrote is shown as they wrote it."""
+    """A table without markup, so that texts of users appear unchanged."""
     from rich import box
     from rich.table import Table
     from rich.text import Text

@@ -1,4 +1,4 @@
-"""`nearcast doctor`: what this machine has, and what it lacks."""
+"""`nearcast doctor`: check the machine and the installation."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import typer
+
+from nearcast.cli.console import results, table_of
+from nearcast.errors import EnvironmentProblem, NearcastError
 
 if TYPE_CHECKING:
     from nearcast.settings import Setting
@@ -21,9 +24,9 @@ _OPTIONAL = {
 
 
 class Finding(NamedTuple):
-    """One line of the table; a problem makes the command fail."""
+    """One line of the table. A problem makes the command fail."""
 
-    what: str
+    subject: str
     value: str
     remark: str = ""
     is_problem: bool = False
@@ -33,17 +36,15 @@ def doctor() -> None:
     """Check the installation: versions, Java, processor, compiled kernels, settings. Exit code 1 if something is missing."""
     from rich.text import Text
 
-    from nearcast.cli.console import results, table_of
-
     findings = [*_packages(), *_java(), *_machine(), *_kernels(), *_settings()]
     console = results()
     console.print(table_of(("", "found", "remark"), [finding[:3] for finding in findings]))
     problems = [finding for finding in findings if finding.is_problem]
     for problem in problems:
-        console.print(Text(f"missing: {problem.what}: {problem.remark or problem.value}", style="red"))
+        console.print(Text(f"missing: {problem.subject}: {problem.remark or problem.value}", style="red"))
     if problems:
         raise typer.Exit(1)
-    console.print("everything that is required is there", style="green")
+    console.print("everything required is installed", style="green")
 
 
 def _packages() -> Iterator[Finding]:
@@ -60,7 +61,6 @@ def _packages() -> Iterator[Finding]:
 
 
 def _java() -> Iterator[Finding]:
-    from nearcast.errors import EnvironmentProblem
     from nearcast.pipeline.java import find_java
 
     try:
@@ -82,12 +82,12 @@ def _machine() -> Iterator[Finding]:
         from llvmlite import binding
 
         features = binding.get_host_cpu_features()
-        found = [name for name in _VECTORS if features.get(name)]
-        yield Finding("vector units", ", ".join(found) or "-", "" if found else "matching works, at scalar speed")
+        vectors = [name for name in _VECTORS if features.get(name)]
+        yield Finding("vector units", ", ".join(vectors) or "-", "" if vectors else "matching works, at scalar speed")
     if machine.version_of("numba") is not None:
         from nearcast.kernels import simd
 
-        yield Finding("vector level", simd.LEVEL, "what frequency_grid matches with; NUMBA_CPU_FEATURES may lower it")
+        yield Finding("vector level", simd.LEVEL, "used by frequency_grid; NUMBA_CPU_FEATURES may lower it")
 
 
 def _kernels() -> Iterator[Finding]:
@@ -96,7 +96,7 @@ def _kernels() -> Iterator[Finding]:
     if machine.version_of("numba") is None:
         return
     cached = machine.cached_kernels()
-    remark = "" if cached.n_kernels else "nearcast warm compiles them ahead"
+    remark = "" if cached.n_kernels else "nearcast warm compiles them in advance"
     yield Finding("compiled kernels", f"{cached.n_kernels} in {cached.n_bytes / 2**20:.1f} MiB", remark)
     yield Finding("kernel cache", str(cached.folder))
 
@@ -108,15 +108,13 @@ def _settings() -> Iterator[Finding]:
 
     for setting in SETTINGS:
         if setting.variable in os.environ:
-            yield _overridden(setting)
+            yield _override_finding(setting)
     for variable in ("NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK"):
         if os.environ.get(variable, "0") not in ("", "0"):
             yield Finding(variable, os.environ[variable], "slows everything down; meant for tests")
 
 
-def _overridden(setting: Setting) -> Finding:
-    from nearcast.errors import NearcastError
-
+def _override_finding(setting: Setting) -> Finding:
     try:
         return Finding(setting.variable, str(setting.value), f"instead of {setting.default!r}: {setting.help}")
     except NearcastError as error:

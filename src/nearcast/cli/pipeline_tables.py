@@ -1,4 +1,4 @@
-"""What the steps of the pipeline did, as tables and lines for people."""
+"""The results of the pipeline's steps, as readable tables and lines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from nearcast.pipeline.index.version import IndexVersion
     from nearcast.pipeline.plan.shard_plan import Estimate, ShardPlan
-    from nearcast.pipeline.prepare.step import Prepared
+    from nearcast.pipeline.prepare.step import PrepareSummary
     from nearcast.pipeline.progress import StreamNews
     from nearcast.pipeline.ranked.sample import RankedSummary
     from nearcast.pipeline.sample_run import SampleSummary
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from nearcast.pipeline.status import StreamStatus
 
 
-def show_prepared(prepared: Prepared, settings: PipelineSettings) -> None:
+def show_prepared(prepared: PrepareSummary, settings: PipelineSettings) -> None:
     console = results()
     console.print(
         f"{prepared.read:,} rows: {prepared.kept:,} messages kept, {prepared.quarantined:,} quarantined, "
@@ -33,20 +33,20 @@ def show_prepared(prepared: Prepared, settings: PipelineSettings) -> None:
     console.print(f"in {settings.store.address('prepared')}", markup=False)
 
 
-def estimates_table(estimates: list[Estimate], chosen: str) -> Table:
-    """Every mechanism side by side, the cheapest first."""
+def estimates_table(estimates: list[Estimate], mechanism: str) -> Table:
+    """The expected cost of every mechanism, the cheapest first."""
     from nearcast.pipeline.plan.step import balance_bars
 
     rows = [
         (
-            f"{'→ ' if one.mechanism == chosen else '  '}{one.mechanism}",
-            f"{one.replication:.2f}",
-            f"{one.communication:.2f}",
-            balance_bars(one.load),
-            f"{one.balance:.2f}",
-            f"{one.cost:.2f}",
+            f"{'→ ' if estimate.mechanism == mechanism else '  '}{estimate.mechanism}",
+            f"{estimate.replication:.2f}",
+            f"{estimate.communication:.2f}",
+            balance_bars(estimate.load),
+            f"{estimate.balance:.2f}",
+            f"{estimate.cost:.2f}",
         )
-        for one in sorted(estimates, key=lambda one: one.cost)
+        for estimate in sorted(estimates, key=lambda estimate: estimate.cost)
     ]
     header = ("mechanism", "copies per subscription", "shards per message", "load", "balance", "µs per message")
     return table_of(header, rows, "Expected cost, from a sample")
@@ -66,7 +66,7 @@ def show_index(version: IndexVersion) -> None:
     console = results()
     console.print(table_of(("shard", "subscriptions", "MiB"), rows))
     console.print(
-        f"index version {version.number} in force: plan {version.plan}, {len(version.deltas)} deltas on top of the shards"
+        f"index version {version.number} is current: plan {version.plan}, {len(version.deltas)} deltas on top of the shards"
     )
 
 
@@ -83,16 +83,18 @@ def show_status(status: StreamStatus) -> None:
     console = results()
     console.print(table_of(("shard", "messages", "deliveries", "candidates", "seconds", "load"), rows))
     last = status.batches[-1]
-    # A stream whose shards have state reads changes of subscriptions as well.
+    # Streams with state read changes of subscriptions in addition to messages.
     has_state = isinstance(status.version, Layout)
-    read, told = ("rows", "changes") if has_state else ("messages", "deliveries")
+    read, result_name = ("rows", "changes") if has_state else ("messages", "deliveries")
     console.print(
         f"{len(status.batches)} batches up to {last.batch}: {status.messages:,} {read}, "
-        f"{sum(batch.deliveries for batch in status.batches):,} {told}, "
+        f"{sum(batch.deliveries for batch in status.batches):,} {result_name}, "
         f"{sum(batch.quarantined for batch in status.batches):,} quarantined, {status.messages_per_second:,.0f} {read}/s"
     )
-    what = "layout" if has_state else "index version"
-    console.print(f"{what} {status.version.number}, {status.mechanism}, balance {status.balance:.2f}; last batch: {last.mode}")
+    version_name = "layout" if has_state else "index version"
+    console.print(
+        f"{version_name} {status.version.number}, {status.mechanism}, balance {status.balance:.2f}; last batch: {last.mode}"
+    )
 
 
 def news_line(news: StreamNews) -> str:
@@ -101,29 +103,31 @@ def news_line(news: StreamNews) -> str:
 
 def show_sample(summary: SampleSummary) -> None:
     console = results()
-    console.print(estimates_table(summary.estimates, summary.chosen))
+    console.print(estimates_table(summary.estimates, summary.mechanism))
     console.print(
         f"{summary.deliveries:,} deliveries: {summary.delivered_messages:,} of {summary.messages:,} messages "
         f"reached {summary.reached_subscriptions:,} of {summary.subscriptions:,} subscriptions, in {summary.seconds:.1f} s.\n",
         style="bold",
     )
     for example in summary.examples:
-        console.print(f"“{example.note}” received, from {example.place}:", style="green", markup=False, soft_wrap=True)
-        console.print(f"   {_shortened(example.text)}\n", markup=False, soft_wrap=True)
+        console.print(f"“{example.note}” received, from {example.location}:", style="green", markup=False, soft_wrap=True)
+        console.print(f"   {_shorten(example.text)}\n", markup=False, soft_wrap=True)
     console.print("Busiest subscriptions: " + ", ".join(f"{name} ({count})" for name, count in summary.busiest), markup=False)
     _show_ranked(summary.ranked)
-    for what, folder in summary.folders.items():
-        console.print(f"{what}: {folder}", markup=False, soft_wrap=True)
+    for content, folder in summary.folders.items():
+        console.print(f"{content}: {folder}", markup=False, soft_wrap=True)
 
 
 def _show_ranked(ranked: RankedSummary) -> None:
     console = results()
-    console.print(f"\nRanked: {ranked.changes:,} changes of the lists of {ranked.subscriptions:,} subscribers.\n", style="bold")
-    for story in ranked.stories:
-        console.print(f"“{story.note}” The best, as messages came and went:", style="green", markup=False, soft_wrap=True)
-        for number, best in enumerate(story.lists, 1):
-            told = "; ".join(f"{place}: {_shortened(text, 60)}" for place, text in best) or "nothing"
-            console.print(f"   {number}. {told}", markup=False, soft_wrap=True)
+    console.print(
+        f"\nRanked: {ranked.changes:,} changes of the lists of {ranked.subscriptions:,} subscriptions.\n", style="bold"
+    )
+    for example in ranked.stories:
+        console.print(f"“{example.note}” The top list over time:", style="green", markup=False, soft_wrap=True)
+        for number, best in enumerate(example.lists, 1):
+            entries = "; ".join(f"{location}: {_shorten(text, 60)}" for location, text in best) or "nothing"
+            console.print(f"   {number}. {entries}", markup=False, soft_wrap=True)
         console.print()
 
 
@@ -137,5 +141,5 @@ def settings_table() -> Table:
     return table_of(("setting", "default", "meaning"), rows)
 
 
-def _shortened(text: str, longest: int = 200) -> str:
-    return text if len(text) <= longest else text[: longest - 1].rsplit(" ", 1)[0] + " …"
+def _shorten(text: str, limit: int = 200) -> str:
+    return text if len(text) <= limit else text[: limit - 1].rsplit(" ", 1)[0] + " …"

@@ -14,7 +14,7 @@ from nearcast.columns.id_tables import NumberTable, WordTable
 from nearcast.errors import SchemaError
 from nearcast.kernels.deliveries import look_up_ids
 from nearcast.kernels.hashing import ABSENT
-from nearcast.model.ids import Id
+from nearcast.model.inputs import Id
 
 KINDS = {"int": "int64", "string": "string"}
 

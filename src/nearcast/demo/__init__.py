@@ -1,1 +1,1 @@
-"""A server with something going on: a simulated city that anybody can look at."""
+"""A demonstration: a server with a simulated city."""

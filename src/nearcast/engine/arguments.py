@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from nearcast.columns.identifiers import Identifiers, id_array
 from nearcast.errors import NearcastError
 from nearcast.kernels.hashing import ABSENT
-from nearcast.model.ids import checked_id
+from nearcast.model.inputs import checked_id
 
 
 def listed(items: Any, expected: type | tuple[type, ...], what: str) -> Sequence[Any]:

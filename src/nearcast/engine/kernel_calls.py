@@ -12,7 +12,7 @@ from nearcast.columns.growing import doubled
 from nearcast.engine.groups import Groups, Work, grouped, single_pairs
 from nearcast.kernels.layouts import CANDIDATES, NODES, Output
 
-FIRST_ROOM = 4096
+FIRST_CAPACITY = 4096
 
 
 class Stamps(threading.local):
@@ -40,7 +40,7 @@ def run_until_it_fits(
     `run_from(first, n_out, output)` begins at message (or clause) `first`, writes pairs from `n_out` on, and returns where it
     stopped and the number of pairs written. It stops early only where the pairs of one message (or clause) do not fit.
     """
-    output = Output(np.empty(FIRST_ROOM, np.int32), np.empty(FIRST_ROOM, np.int32), np.zeros(2, np.int64))
+    output = Output(np.empty(FIRST_CAPACITY, np.int32), np.empty(FIRST_CAPACITY, np.int32), np.zeros(2, np.int64))
     first, n_out = 0, 0
     while True:
         first, n_out = run_from(first, n_out, output)

@@ -1,7 +1,6 @@
-"""A load generator: what a server acknowledges per second, how long it takes, how many deliveries its live streams carry.
+"""A load generator: messages that a server acknowledges per second, its latency, and the deliveries on its live streams.
 
-It shares the machine with the server more often than not, so it is lean: requests are prepared before the clock starts
-(`preparing.py`), a connection (`posting.py`) is a few dozen lines on a bare socket, and a listener (`listening.py`) counts
-events without decoding them. Only answers that say "kept" count, and the listeners' counts are compared with what was due.
-`measuring.py` runs the parts and gives the figures.
+It often shares the machine with the server, so it is lean. Requests are encoded before the clock starts and posted over a bare
+socket (`requests.py`); a listener (`listeners.py`) counts events without decoding them. Only acknowledged requests count, and
+the events of the listeners are compared with the expected number. `phases.py` runs the phases and returns their results.
 """

@@ -1,6 +1,6 @@
 """From running text to keywords: split, fold, drop stop words, stem; the same for every message of an engine.
 
-`Analysis` is data (saved beside an index); the pattern and the stemmers live in this module.
+An `Analysis` is plain data and is saved with an index. The pattern, the stop words and the stemmers live in this module.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ import regex  # type: ignore[import-untyped, unused-ignore]
 from nearcast import settings
 from nearcast.errors import EnvironmentProblem, MessageError, NearcastError
 from nearcast.model.normalise import fold, normalise
-from nearcast.model.stop_words import STOP_WORDS
 
-# No spaces between words in these scripts: without a dictionary, overlapping pairs of characters find them.
+# These scripts put no spaces between words. Without a dictionary, overlapping pairs of characters stand for the words.
 _UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\u30FC]"
 _LETTER = rf"[[\p{{L}}\p{{N}}\p{{M}}]--{_UNSPACED}]"
 # Inside a word: apostrophes, the points of numbers, underscores, the invisible joiners of Indic and Persian spelling.
@@ -37,6 +36,20 @@ _PATTERN = regex.compile(
 _APOSTROPHES = str.maketrans({"\u2019": "'", "\u02bc": "'", "\uff07": "'"})
 _STEMMERS = threading.local()
 
+_ENGLISH_TEXT = """
+a about above after again against all also am an and any are aren't as at be because been before being below between
+both but by can can't cannot could couldn't did didn't do does doesn't doing don't down during each either else few for
+from further had hadn't has hasn't have haven't having he he'd he'll he's her here here's hers herself him himself his
+how how's i i'd i'll i'm i've if in into is isn't it it's its itself just let's me more most mustn't my myself no nor
+not of off on once only or other our ours ourselves out over own same shan't she she'd she'll she's should shouldn't so
+some such than that that's the their theirs them themselves then there there's these they they'd they'll they're
+they've this those through to too under until up very was wasn't we we'd we'll we're we've were weren't what what's when
+when's where where's which while who who's whom why why's will with won't would wouldn't you you'd you'll you're you've
+your yours yourself yourselves
+"""
+# Words too common to tell texts apart, by language.
+STOP_WORDS = {"english": frozenset(_ENGLISH_TEXT.split())}
+
 
 @dataclass(frozen=True, slots=True, init=False)
 class Analysis:
@@ -45,9 +58,9 @@ class Analysis:
     Parameters
     ----------
     stem
-        A PyStemmer language ("english", "german", ...): words are cut to their stem. None: left whole.
+        A PyStemmer language ("english", "german", ...): words are reduced to their stem. None: no stemming.
     stop_words
-        "english", or the words themselves: dropped from texts and phrases, never from keywords.
+        "english", or the words themselves. They are dropped from texts and phrases, never from keywords.
     """
 
     stem: str | None
@@ -60,16 +73,17 @@ class Analysis:
         object.__setattr__(self, "stop_words", _resolve_stop_words(stop_words))
 
     def words(self, text: str) -> list[str]:
-        """The words of a text in order, with repeats; those too long to be a keyword are left out."""
+        """The words of a text in order, with repeats. Words too long for a keyword are left out."""
         if not isinstance(text, str):
             raise MessageError(f"the text {text!r} is of type {type(text).__name__}; expected a str")
-        most = settings.limit("max_text_characters")
-        if len(text) > most:
+        limit = settings.limit("max_text_characters")
+        if len(text) > limit:
             raise MessageError(
-                f"the text has {len(text)} characters; at most {most} are allowed; cut it or raise NEARCAST_MAX_TEXT_CHARACTERS"
+                f"the text has {len(text)} characters; at most {limit} are allowed; "
+                "cut it or raise NEARCAST_MAX_TEXT_CHARACTERS"
             )
-        longest = settings.limit("max_keyword_bytes")
-        words = [word for word in _split(fold(text.translate(_APOSTROPHES))) if _fits(word, longest)]
+        max_bytes = settings.limit("max_keyword_bytes")
+        words = [word for word in _split(fold(text.translate(_APOSTROPHES))) if _fits(word, max_bytes)]
         if self.stop_words:
             words = [word for word in words if word not in self.stop_words]
         return [self._stemmed(word) for word in words] if self.stem else words
@@ -79,7 +93,7 @@ class Analysis:
         return self._stemmed(normalise(word))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for a manifest; stop words are written out, so that a later built-in list changes nothing."""
+        """Plain data for a manifest. The stop words are written out, so a later built-in list does not change an old index."""
         return {"stem": self.stem, "stop_words": sorted(self.stop_words)}
 
     @classmethod
@@ -92,7 +106,7 @@ class Analysis:
         return cls(stem=data.get("stem"), stop_words=data.get("stop_words"))
 
     def _stemmed(self, word: str) -> str:
-        # Tags, numbers and `c++` have no stem; leaving them alone here keeps keywords and texts in step.
+        # Tags, numbers and `c++` have no stem. They stay as they are, in keywords and in texts alike.
         if self.stem is None or not word.replace("'", "").isalpha():
             return word
         return str(_stemmer(self.stem).stemWord(word)) or word
@@ -100,38 +114,38 @@ class Analysis:
 
 def _split(text: str) -> Iterator[str]:
     for match in _PATTERN.finditer(text):
-        kind, found = match.lastgroup, match.group()
+        kind, part = match.lastgroup, match.group()
         if kind == "tag":
-            yield found
-            yield from _split(found[1:])
-        elif kind == "unspaced" and len(found) > 1:
-            yield from (a + b for a, b in pairwise(found))
+            yield part
+            yield from _split(part[1:])
+        elif kind == "unspaced" and len(part) > 1:
+            yield from (a + b for a, b in pairwise(part))
         else:
-            yield found
+            yield part
 
 
-def _fits(word: str, longest: int) -> bool:
-    return len(word) * 4 <= longest or len(word.encode()) <= longest
+def _fits(word: str, max_bytes: int) -> bool:
+    return len(word) * 4 <= max_bytes or len(word.encode()) <= max_bytes
 
 
-def _resolve_stop_words(given: str | Iterable[str] | None) -> frozenset[str]:
-    if given is None:
+def _resolve_stop_words(stop_words: str | Iterable[str] | None) -> frozenset[str]:
+    if stop_words is None:
         return frozenset()
-    if isinstance(given, str):
-        if given not in STOP_WORDS:
+    if isinstance(stop_words, str):
+        if stop_words not in STOP_WORDS:
             raise NearcastError(
-                f"there is no list of stop words {given!r}; give one of {sorted(STOP_WORDS)!r} or the words as a list"
+                f"there is no list of stop words {stop_words!r}; give one of {sorted(STOP_WORDS)!r} or the words as a list"
             )
-        return STOP_WORDS[given]
-    return frozenset(normalise(word) for word in given)
+        return STOP_WORDS[stop_words]
+    return frozenset(normalise(word) for word in stop_words)
 
 
 def _stemmer(language: str) -> Any:
-    # One per thread: a stemmer keeps a buffer and a cache that calls share.
-    known: dict[str, Any] | None = getattr(_STEMMERS, "by_language", None)
-    if known is None:
-        known = _STEMMERS.by_language = {}
-    if language not in known:
+    # One per thread: a stemmer has a buffer and a cache that its calls share.
+    stemmers: dict[str, Any] | None = getattr(_STEMMERS, "by_language", None)
+    if stemmers is None:
+        stemmers = _STEMMERS.by_language = {}
+    if language not in stemmers:
         try:
             import Stemmer  # type: ignore[import-not-found, import-untyped, unused-ignore]
         except ImportError:
@@ -140,8 +154,8 @@ def _stemmer(language: str) -> Any:
             ) from None
         if language not in Stemmer.algorithms():
             raise NearcastError(f"there is no stemmer for {language!r}; give one of {sorted(Stemmer.algorithms())!r}")
-        known[language] = Stemmer.Stemmer(language)
-    return known[language]
+        stemmers[language] = Stemmer.Stemmer(language)
+    return stemmers[language]
 
 
 DEFAULT_ANALYSIS = Analysis()

@@ -1,18 +1,18 @@
-"""What engines give back: deliveries, changes, the report of a call, an explanation."""
+"""What engines return: deliveries, changes, the report of a call, an explanation."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from nearcast.model.ids import Id
+from nearcast.model.inputs import Id
 
 _SHOWN_REJECTIONS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """This message concerns this subscription."""
+    """A message matches a subscription."""
 
     subscription_id: Id
     message_id: Id
@@ -29,9 +29,10 @@ class Change:
 
 @dataclass(slots=True)
 class Traffic:
-    """Messages between subscribers with safe regions and an engine, besides the changes of their results.
+    """How many messages an engine and its subscribers with safe regions exchanged, apart from changes of results.
 
-    `reports`: a subscriber tells where it is; `contacts`: it is asked; `safe_regions`: it is told how far it may go.
+    `reports`: a subscriber reports its position. `contacts`: the engine asks for it. `safe_regions`: the engine sends the
+    region in which the subscriber need not report.
     """
 
     reports: int = 0
@@ -59,9 +60,9 @@ class RankChange:
 
 @dataclass(slots=True)
 class MatchReport:
-    """The work of one call. Not frozen: the engine fills it while it goes through a batch.
+    """The work of one call. Mutable: the engine fills it while it processes a batch.
 
-    `rejected` holds (row, reason); the other rows were processed.
+    `rejected` lists (row, reason); all other rows were processed.
     """
 
     messages: int = 0
@@ -82,7 +83,7 @@ class MatchReport:
 
 
 def joined_reports(reports: Sequence[MatchReport], first_rows: Sequence[int]) -> MatchReport:
-    """One report of a batch that was matched in slices; the rows of slice i begin at `first_rows[i]`."""
+    """One report for a batch that was matched in slices. Slice i begins at row `first_rows[i]`."""
     whole = MatchReport()
     for report, first in zip(reports, first_rows, strict=True):
         whole.messages += report.messages

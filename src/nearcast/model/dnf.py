@@ -1,6 +1,6 @@
 """Disjunctive normal form: an interest as clauses of required and forbidden words.
 
-Clauses are bit masks while they are combined; limits hold at every step, so that nothing explodes before it is refused.
+Clauses are bit masks while they are combined. Every step checks the limits, so an interest that explodes is refused early.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Clause:
 
 
 class _Literal(NamedTuple):
-    """A step after NOT has been pushed down to the words: AND, OR, or words with a sign."""
+    """A step once NOT has been pushed down to the words: AND, OR, or words that are required or forbidden."""
 
     kind: str
     words: tuple[str, ...] = ()
@@ -48,33 +48,33 @@ class _Literal(NamedTuple):
 
 
 class _Alternatives(NamedTuple):
-    """Clauses as masks, none of them superfluous, and the words they name."""
+    """Clauses as masks, none of them redundant, and the words they name."""
 
     masks: list[int]
     words: int
 
 
-def expand(text: str, steps: tuple[Step, ...], analysis: Analysis, most_clauses: int, most_words: int) -> tuple[Clause, ...]:
-    """The clauses of a postfix expression, sorted; InterestError past a limit or if nothing can ever match."""
+def expand(text: str, steps: tuple[Step, ...], analysis: Analysis, max_clauses: int, max_words: int) -> tuple[Clause, ...]:
+    """The clauses of a postfix expression, sorted. Raises InterestError above a limit, or if nothing can ever match."""
     literals = _push_not_inward(text, steps, analysis)
-    expansion = _Expansion(text, sorted({word for literal in literals for word in literal.words}), most_clauses)
+    expansion = _Expansion(text, sorted({word for literal in literals for word in literal.words}), max_clauses)
     clauses = sorted(expansion.words_of(mask) for mask in expansion.evaluate(literals))
     if not clauses:
         raise InterestError(
-            f"the interest {_shown(text)!r} can never match: every alternative wants and forbids the same word; correct it"
+            f"the interest {_shown(text)!r} can never match: every alternative requires and forbids the same word; correct it"
         )
     for required, forbidden in clauses:
         n_words = len(required) + len(forbidden)
-        if n_words > most_words:
+        if n_words > max_words:
             raise InterestError(
-                f"one alternative of the interest {_shown(text)!r} has {n_words} words; at most {most_words} are allowed; "
+                f"one alternative of the interest {_shown(text)!r} has {n_words} words; at most {max_words} are allowed; "
                 "shorten it or raise NEARCAST_MAX_SUBSCRIPTION_KEYWORDS"
             )
     return tuple([Clause(frozenset(required), frozenset(forbidden)) for required, forbidden in clauses])
 
 
 def _push_not_inward(text: str, steps: tuple[Step, ...], analysis: Analysis) -> list[_Literal]:
-    """De Morgan from the root down: postfix read backwards meets each operator before its operands."""
+    """The steps with NOT pushed down to the words (De Morgan). In reverse, each operator comes before its operands."""
     literals: list[_Literal] = []
     pending = [False]
     for step in reversed(steps):
@@ -100,16 +100,16 @@ def _push_not_inward(text: str, steps: tuple[Step, ...], analysis: Analysis) -> 
 
 
 class _Expansion:
-    """Clauses as integers: bit i says word i is required, bit n + i that it is forbidden.
+    """Clauses as integers: bit i is set if word i is required, bit n + i if it is forbidden.
 
-    Then "A makes B superfluous" is `A & B == A`. Alternatives that share no word need no search for superfluous ones.
+    "A makes B redundant" is then `A & B == A`. Alternatives without a common word need no search for redundant ones.
     """
 
-    def __init__(self, text: str, words: list[str], most_clauses: int) -> None:
+    def __init__(self, text: str, words: list[str], max_clauses: int) -> None:
         self.text = text
         self.words = words
         self.n = len(words)
-        self.most_clauses = most_clauses
+        self.max_clauses = max_clauses
         self.required_bits = (1 << self.n) - 1
 
     def evaluate(self, literals: list[_Literal]) -> list[int]:
@@ -118,7 +118,7 @@ class _Expansion:
         for kind, words, is_negated in literals:
             if kind in (AND, OR):
                 right, left = stack.pop(), stack.pop()
-                combined = self._both(left, right) if kind == AND else self._either(left, right)
+                combined = self._and(left, right) if kind == AND else self._or(left, right)
                 stack.append(_Alternatives(combined, left.words | right.words))
                 continue
             bits = [bit_of[word] for word in words]
@@ -129,54 +129,54 @@ class _Expansion:
 
     def words_of(self, mask: int) -> tuple[list[str], list[str]]:
         """The required and the forbidden words of a clause, sorted as the words are."""
-        return self._named(mask & self.required_bits), self._named(mask >> self.n)
+        return self._words_of_bits(mask & self.required_bits), self._words_of_bits(mask >> self.n)
 
-    def _named(self, bits: int) -> list[str]:
-        named = []
+    def _words_of_bits(self, bits: int) -> list[str]:
+        words = []
         while bits:
             lowest = bits & -bits
-            named.append(self.words[lowest.bit_length() - 1])
+            words.append(self.words[lowest.bit_length() - 1])
             bits ^= lowest
-        return named
+        return words
 
-    def _either(self, left: _Alternatives, right: _Alternatives) -> list[int]:
+    def _or(self, left: _Alternatives, right: _Alternatives) -> list[int]:
         if not left.words & right.words:
             return self._within_limit(left.masks + right.masks)
-        # Both sides are free of superfluous clauses, so only clauses of different sides are compared: a long chain of
-        # OR costs the square of its length and not the cube.
-        kept = [a for a in left.masks if not any(a & b == b for b in right.masks)]
-        return self._within_limit(kept + [b for b in right.masks if not any(a & b == a for a in kept)])
+        # Neither side has redundant clauses, so only clauses of different sides are compared: a long chain of OR costs
+        # the square of its length and not the cube.
+        needed = [a for a in left.masks if not any(a & b == b for b in right.masks)]
+        return self._within_limit(needed + [b for b in right.masks if not any(a & b == a for a in needed)])
 
-    def _both(self, left: _Alternatives, right: _Alternatives) -> list[int]:
+    def _and(self, left: _Alternatives, right: _Alternatives) -> list[int]:
         if not left.words & right.words:
-            self._check_number(len(left.masks) * len(right.masks))
+            self._check_n_clauses(len(left.masks) * len(right.masks))
             return [a | b for a in left.masks for b in right.masks]
-        # An alternative that already implies one of the other side needs no combining: keeps (X) AND (X) small.
-        kept = {a for a in left.masks if any(a & b == b for b in right.masks)}
-        kept |= {b for b in right.masks if any(a & b == a for a in left.masks)}
-        rest_left = [a for a in left.masks if a not in kept]
-        rest_right = [b for b in right.masks if b not in kept]
+        # An alternative that implies one of the other side need not be combined with it: keeps (X) AND (X) small.
+        whole = {a for a in left.masks if any(a & b == b for b in right.masks)}
+        whole |= {b for b in right.masks if any(a & b == a for a in left.masks)}
+        rest_left = [a for a in left.masks if a not in whole]
+        rest_right = [b for b in right.masks if b not in whole]
         combined = (a | b for a in rest_left for b in rest_right)
-        return self._smallest(kept | {mask for mask in combined if not mask & self.required_bits & (mask >> self.n)})
+        return self._without_redundant(whole | {mask for mask in combined if not mask & self.required_bits & (mask >> self.n)})
 
-    def _smallest(self, masks: set[int]) -> list[int]:
-        """Without superfluous clauses. Fewest words first: no later clause can make an earlier one superfluous."""
-        kept: list[int] = []
+    def _without_redundant(self, masks: set[int]) -> list[int]:
+        """The clauses without redundant ones. Fewest words first: no later clause can make an earlier one redundant."""
+        needed: list[int] = []
         for mask in sorted(masks, key=int.bit_count):
-            if any(mask & smaller == smaller for smaller in kept):
+            if any(mask & smaller == smaller for smaller in needed):
                 continue
-            kept.append(mask)
-            self._check_number(len(kept))
-        return kept
+            needed.append(mask)
+            self._check_n_clauses(len(needed))
+        return needed
 
     def _within_limit(self, masks: list[int]) -> list[int]:
-        self._check_number(len(masks))
+        self._check_n_clauses(len(masks))
         return masks
 
-    def _check_number(self, n_clauses: int) -> None:
-        if n_clauses > self.most_clauses:
+    def _check_n_clauses(self, n_clauses: int) -> None:
+        if n_clauses > self.max_clauses:
             raise InterestError(
-                f"the interest {_shown(self.text)!r} has more than {self.most_clauses} alternatives when written out; "
+                f"the interest {_shown(self.text)!r} has more than {self.max_clauses} alternatives when written out; "
                 "split it into several subscriptions or raise NEARCAST_MAX_INTEREST_CLAUSES"
             )
 

@@ -1,6 +1,6 @@
-"""From any geometry people have (GeoJSON, WKT, shapely) to a region.
+"""Geometries in other formats (GeoJSON, WKT, shapely) as regions: what `region` accepts.
 
-Reads what `region` accepts; hands rings to `shapes` for cleaning, splitting and repair.
+`shapes` cleans, splits and repairs the rings.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from nearcast.model.regions import Circle, MultiPolygon, Polygon, Region, Rings
 from nearcast.model.spaces import Space
 
 _EXPECTED = "expected a Polygon or MultiPolygon (GeoJSON or WKT), a Feature or collection of them, or a shapely geometry"
-# Rings may run past the antimeridian, but not around the world: such numbers are metres or another projection.
+# Rings may cross the antimeridian, but not circle the world: larger numbers are metres or another projection.
 _MAX_LONGITUDE = 360.0
 
 
@@ -65,7 +65,7 @@ def _parse_text(text: str) -> Mapping[str, Any]:
     try:
         geometry = shapely.from_wkt(text)
     except NotImplementedError:
-        # shapely refuses curves so.
+        # How shapely refuses curves.
         raise RegionError(f"the WKT {shown!r} has curves; {_EXPECTED}, with straight edges") from None
     except shapely.errors.GEOSException as error:
         raise RegionError(f"the text {shown!r} is neither GeoJSON nor WKT ({str(error).strip()}); {_EXPECTED}") from None
@@ -87,7 +87,7 @@ def _circle(document: Mapping[str, Any]) -> Circle | None:
 
 
 def _collect_polygons(document: Mapping[str, Any]) -> tuple[list[Any], bool]:
-    """Ring lists of every polygon inside, and whether they come from a collection, where they may overlap."""
+    """The rings of every polygon inside, and whether the polygons may overlap, as members of a collection may."""
     polygons: list[Any] = []
     pending: list[Mapping[str, Any]] = [document]
     may_overlap = False

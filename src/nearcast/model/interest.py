@@ -1,4 +1,4 @@
-"""Boolean interests: from text such as `(ipad OR iphone) AND sale AND NOT refurbished` to steps and clauses.
+"""Boolean interests: text such as `(ipad OR iphone) AND sale AND NOT refurbished` as steps and clauses.
 
 Grammar, loosest first: OR (`||`), AND (`&&`, or nothing between neighbours), NOT (`!`), parentheses, words, "phrases".
 """
@@ -18,7 +18,7 @@ from nearcast.model.dnf import AND, NOT, OR, PHRASE, WORD, Clause, Step, expand
 _OPERATORS = {"AND": AND, "&&": AND, "OR": OR, "||": OR, "NOT": NOT, "!": NOT}
 _OPEN = "("
 _BINDING = {_OPEN: 0, OR: 1, AND: 2, NOT: 3}
-# Every text without blanks at its end is a row of these.
+# Every text without blanks at its end is a sequence of these.
 _TOKEN = re.compile(
     r"""\s*(?: (?P<operator> && | \|\| | ! )
              | (?P<open> \( ) | (?P<close> \) )
@@ -33,7 +33,7 @@ _TOKEN = re.compile(
 class Interest:
     """A parsed interest; equal to another with the same text.
 
-    `steps` is the expression in postfix order, which neither evaluation nor expansion needs recursion for.
+    `steps` is the expression in postfix order: evaluation and expansion need no recursion.
     """
 
     text: str
@@ -43,13 +43,13 @@ class Interest:
         return self.text
 
     def clauses(self, analysis: Analysis | None = None) -> tuple[Clause, ...]:
-        """The interest as alternatives, in a fixed order, without superfluous ones."""
-        most_clauses = settings.limit("max_interest_clauses")
-        most_words = settings.limit("max_subscription_keywords")
-        return _expanded(self.text, self.steps, analysis or DEFAULT_ANALYSIS, most_clauses, most_words)
+        """The interest as alternatives, in a fixed order, without redundant ones."""
+        max_clauses = settings.limit("max_interest_clauses")
+        max_words = settings.limit("max_subscription_keywords")
+        return _expand_cached(self.text, self.steps, analysis or DEFAULT_ANALYSIS, max_clauses, max_words)
 
     def holds(self, words: Container[str], analysis: Analysis | None = None) -> bool:
-        """Whether a message with these (analysed) words satisfies the interest: the definition, without clauses."""
+        """Whether a message with these (analysed) words satisfies the interest: the definition, evaluated step by step."""
         analysis = analysis or DEFAULT_ANALYSIS
         values: list[bool] = []
         for step in self.steps:
@@ -66,31 +66,33 @@ class Interest:
 
 
 @lru_cache(maxsize=1024)
-def _expanded(text: str, steps: tuple[Step, ...], analysis: Analysis, most_clauses: int, most_words: int) -> tuple[Clause, ...]:
-    # Cached because a subscription is expanded when it is made and again when it is indexed.
-    return expand(text, steps, analysis, most_clauses, most_words)
+def _expand_cached(
+    text: str, steps: tuple[Step, ...], analysis: Analysis, max_clauses: int, max_words: int
+) -> tuple[Clause, ...]:
+    # Cached: a subscription is expanded when it is made and again when it is indexed.
+    return expand(text, steps, analysis, max_clauses, max_words)
 
 
 def parse_interest(text: str) -> Interest:
     """The interest, or InterestError with the position of the first character that is wrong."""
     if not isinstance(text, str):
         raise InterestError(f"the interest {text!r} is of type {type(text).__name__}; expected a str")
-    most = settings.limit("max_interest_characters")
-    if len(text) > most:
-        raise InterestError(f"the interest has {len(text)} characters; at most {most} are allowed; split the subscription")
+    limit = settings.limit("max_interest_characters")
+    if len(text) > limit:
+        raise InterestError(f"the interest has {len(text)} characters; at most {limit} are allowed; split the subscription")
     return Interest(text, tuple(_Parser(text).parse()))
 
 
 class _Parser:
-    """Operator precedence with an explicit stack, so that depth is a number to check and not the interpreter's."""
+    """Operator precedence with an explicit stack: nesting is limited by a setting, not by Python's stack."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.steps: list[Step] = []
-        # Operators and open parentheses whose right side is not complete yet.
+        # Operators and open parentheses whose right side is not complete.
         self.pending: list[Step] = []
-        self.longest_word = settings.limit("max_keyword_bytes")
-        self.most_depth = settings.limit("max_interest_depth")
+        self.max_word_length = settings.limit("max_keyword_bytes")
+        self.max_depth = settings.limit("max_interest_depth")
         self.n_nested = 0
 
     def parse(self) -> list[Step]:
@@ -137,7 +139,7 @@ class _Parser:
                 raise self._error(f"the phrase {text!r} has no words", position, "letters or digits in the quotes")
             return Step(PHRASE, text, position)
         # A short word in ASCII is always a keyword.
-        if len(text) > self.longest_word or not text.isascii():
+        if len(text) > self.max_word_length or not text.isascii():
             try:
                 DEFAULT_ANALYSIS.keyword(text)
             except KeywordError as error:
@@ -146,9 +148,9 @@ class _Parser:
 
     def _nest(self, step: Step) -> None:
         self.n_nested += 1
-        if self.n_nested > self.most_depth:
+        if self.n_nested > self.max_depth:
             raise self._error(
-                f"parentheses and NOT are nested deeper than {self.most_depth}", step.position, "a flatter interest"
+                f"parentheses and NOT are nested deeper than {self.max_depth}", step.position, "a flatter interest"
             )
         self.pending.append(step)
 
@@ -157,7 +159,7 @@ class _Parser:
         self.pending.append(step)
 
     def _pop_operators(self, loosest: int) -> None:
-        """Append the pending operators that bind at least so tightly, up to the last open parenthesis."""
+        """Append the pending operators that bind at least as tightly as `loosest`, up to the last open parenthesis."""
         while self.pending and _BINDING[self.pending[-1].kind] >= max(1, loosest):
             step = self.pending.pop()
             self.n_nested -= step.kind == NOT

@@ -1,4 +1,4 @@
-"""What a publisher sends: words or a text, a place, perhaps times."""
+"""What a publisher sends: keywords or a text, a location, perhaps times."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from nearcast.errors import MessageError
-from nearcast.model.ids import Id, checked_id
+from nearcast.model.inputs import Id, checked_id, finite_number, read_point
 from nearcast.model.normalise import Keyword, check_count, read_keywords
-from nearcast.model.quantities import finite_number, read_point
 from nearcast.model.regions import Box
 
 if TYPE_CHECKING:
@@ -26,13 +25,13 @@ class Message:
     id
         int64 or non-empty str.
     keywords
-        Strings (normalised) or int32 ids, repeats kept since ranking counts them; may be empty. Or `text`, never both.
+        Strings (normalised) or int32 ids; may be empty. Repeats stay, because ranking counts them. Or `text`, never both.
     location
         (x, y), or a `Box` for a message about an area.
     text
         Running text, split into words by the engine's `Analysis`.
     time, expires
-        Seconds since 1970 or an aware datetime, kept as seconds. Alive while time <= now < expires; None: forever.
+        Seconds since 1970 or an aware datetime, stored as seconds. Alive while time <= now < expires; None: forever.
     """
 
     id: Id
@@ -52,21 +51,21 @@ class Message:
         expires: float | datetime | None = None,
     ) -> None:
         checked = checked_id(id, "message", MessageError)
-        owner = f"message {checked!r}"
+        label = f"message {checked!r}"
         if (keywords is None) == (text is None):
             state = "neither keywords nor text" if text is None else "both keywords and text"
-            raise MessageError(f"{owner} has {state}; expected one of them (keywords=[] for a message without words)")
+            raise MessageError(f"{label} has {state}; expected one of them (keywords=[] for a message without words)")
         if text is not None and not isinstance(text, str):
-            raise MessageError(f"the text of {owner} is {text!r}; expected a str")
+            raise MessageError(f"the text of {label} is {text!r}; expected a str")
         object.__setattr__(self, "id", checked)
-        object.__setattr__(self, "keywords", None if keywords is None else _read_keywords(keywords, owner))
-        object.__setattr__(self, "location", _read_location(location, owner))
+        object.__setattr__(self, "keywords", None if keywords is None else _read_keywords(keywords, label))
+        object.__setattr__(self, "location", _read_location(location, label))
         object.__setattr__(self, "text", text)
-        object.__setattr__(self, "time", _read_time(time, "time", owner))
-        object.__setattr__(self, "expires", _read_time(expires, "expires", owner))
+        object.__setattr__(self, "time", _read_time(time, "time", label))
+        object.__setattr__(self, "expires", _read_time(expires, "expires", label))
         if self.time is not None and self.expires is not None and self.expires <= self.time:
             raise MessageError(
-                f"{owner} has time={self.time!r} and expires={self.expires!r}; expected expires > time, or no expires"
+                f"{label} has time={self.time!r} and expires={self.expires!r}; expected expires > time, or no expires"
             )
 
     @property
@@ -78,14 +77,14 @@ class Message:
         return Box(x, y, x, y)
 
     def words(self, analysis: Analysis | None = None) -> tuple[Keyword, ...]:
-        """The keywords as they are compared, in order and with repeats."""
+        """The keywords as they are compared with those of subscriptions, in order and with repeats."""
         if self.text is None:
             keywords: tuple[Keyword, ...] = self.keywords or ()
             if analysis is None or analysis.stem is None:
                 return keywords
             return tuple(analysis.keyword(word) if isinstance(word, str) else word for word in keywords)
         if analysis is None:
-            # Here and not above: messages with keywords do not need the tokeniser.
+            # Imported late: messages with keywords do not need the tokeniser.
             from nearcast.model.analysis import DEFAULT_ANALYSIS
 
             analysis = DEFAULT_ANALYSIS
@@ -94,28 +93,28 @@ class Message:
         return words
 
 
-def _read_keywords(keywords: Iterable[Keyword], owner: str) -> tuple[str, ...] | tuple[int, ...]:
-    words = read_keywords(keywords, owner)
-    check_count(len(set(words)), "max_message_keywords", owner)
+def _read_keywords(keywords: Iterable[Keyword], label: str) -> tuple[str, ...] | tuple[int, ...]:
+    words = read_keywords(keywords, label)
+    check_count(len(set(words)), "max_message_keywords", label)
     return words
 
 
-def _read_location(location: object, owner: str) -> tuple[float, float] | Box:
+def _read_location(location: object, label: str) -> tuple[float, float] | Box:
     if location is None:
-        raise MessageError(f"{owner} has no location; expected location=(x, y), or a Box for an area")
-    return location if isinstance(location, Box) else read_point(location, f"the location of {owner}")
+        raise MessageError(f"{label} has no location; expected location=(x, y), or a Box for an area")
+    return location if isinstance(location, Box) else read_point(location, f"the location of {label}")
 
 
-def _read_time(given: float | datetime | None, name: str, owner: str) -> float | None:
-    return None if given is None else read_time(given, f"{name} of {owner}")
+def _read_time(time: float | datetime | None, name: str, label: str) -> float | None:
+    return None if time is None else read_time(time, f"{name} of {label}")
 
 
-def read_time(given: float | datetime, what: str) -> float:
+def read_time(time: float | datetime, what: str) -> float:
     """Seconds since 1970; `what` names it in the error."""
-    if isinstance(given, datetime):
-        if given.utcoffset() is None:
+    if isinstance(time, datetime):
+        if time.utcoffset() is None:
             raise MessageError(
-                f"{what} is {given!r} without a time zone; expected seconds since 1970 or an aware datetime (add tzinfo)"
+                f"{what} is {time!r} without a time zone; expected seconds since 1970 or an aware datetime (add tzinfo)"
             )
-        return given.timestamp()
-    return finite_number(given, what, MessageError)
+        return time.timestamp()
+    return finite_number(time, what, MessageError)

@@ -1,6 +1,6 @@
-"""Where a subscription listens: box, circle, polygon, multipolygon, all closed and immutable.
+"""Regions of subscriptions: box, circle, polygon, multipolygon; all closed and immutable.
 
-Geometry libraries load only when a polygon is made, so that messages (which need `Box`) stay light.
+Geometry libraries load when the first polygon is made, so that messages (which need `Box`) stay light.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from nearcast import settings
 from nearcast.errors import RegionError
-from nearcast.model.quantities import finite_number
+from nearcast.model.inputs import finite_number
 from nearcast.model.spaces import Space, space_of
 
 Position: TypeAlias = tuple[float, float]
@@ -20,12 +20,12 @@ Ring: TypeAlias = tuple[Position, ...]
 Rings: TypeAlias = tuple[Ring, ...]
 Bounds: TypeAlias = tuple[float, float, float, float]
 
-# Above this a repr shows the size and the bounds instead of every position.
+# Above this many vertices a repr shows the size and the bounds instead of every position.
 _REPR_VERTICES = 12
 
 
 class Region(ABC):
-    """A closed set of points of a space; borders belong to it."""
+    """A closed set of points of a space: its border belongs to it."""
 
     __slots__ = ()
 
@@ -108,7 +108,7 @@ class Box(Region):
 class Circle(Region):
     """Every point within `radius` of (x, y): metres in lonlat, plane units in the plane.
 
-    It has no `bounds` of its own, because they depend on the space: ask `bounding_box(space)`.
+    It has no `bounds`, because they depend on the space: see `bounding_box(space)`.
     """
 
     x: float
@@ -142,8 +142,8 @@ class Circle(Region):
         }
 
 
-class _Areal(Region):
-    """What polygon and multipolygon share; `geometry` is the shapely geometry, not to be changed."""
+class _Polygonal(Region):
+    """The common part of polygon and multipolygon. `geometry` is the shapely geometry; do not change it."""
 
     __slots__ = ()
 
@@ -172,8 +172,8 @@ class _Areal(Region):
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
-class Polygon(_Areal):
-    """The inside and border of the first ring without the inside of the others (holes).
+class Polygon(_Polygonal):
+    """The inside and the border of the first ring, minus the inside of the other rings (holes).
 
     `rings` are GeoJSON rings: lists of (x, y); any winding, closed or not, a third coordinate is dropped.
     """
@@ -200,7 +200,7 @@ class Polygon(_Areal):
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
-class MultiPolygon(_Areal):
+class MultiPolygon(_Polygonal):
     """Several polygons as one region; each is a list of rings as `Polygon` takes them."""
 
     polygons: tuple[Rings, ...]

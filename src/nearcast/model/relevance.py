@@ -1,7 +1,7 @@
 """How relevant a message is to a ranked subscription: the definition, in plain Python.
 
-Paper: Wang et al., Skype (VLDB 2016), §2. Here idf is smoothed and may be left out. Results are ordered by these very floats,
-so every engine computes them by the same operations in the same order, whatever number it gives to a word.
+Paper: Wang et al., Skype (VLDB 2016), §2. Here idf is smoothed and optional. Results are ordered by exactly these floats, so
+every engine computes them with the same operations in the same order, whatever number it gives to a word.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def distance(space: Space, x0: float, y0: float, x1: float, y1: float) -> float:
 
 
 def spatial_proximity(distance: float, max_distance: float) -> float:
-    """1 at the same place, falling linearly to 0 at `max_distance` and beyond."""
+    """1 at distance 0, falling linearly to 0 at `max_distance` and beyond."""
     if not max_distance > 0:
         raise NearcastError(f"max_distance is {max_distance!r}; expected a number > 0")
     return max(0.0, 1.0 - distance / max_distance)
@@ -65,13 +65,13 @@ def text_similarity(
     return min(1.0, dot / (message_norm * subscription_norm))
 
 
-def length(parts: Iterable[float]) -> float:
-    """Of a vector with these parts."""
-    return math.sqrt(steady_sum(part * part for part in parts))
+def length(components: Iterable[float]) -> float:
+    """The Euclidean length of a vector with these components."""
+    return math.sqrt(steady_sum(component * component for component in components))
 
 
 def steady_sum(values: Iterable[float]) -> float:
-    """From the smallest up: the same to the last bit in whatever order the values come, and cheap in a kernel."""
+    """The sum from the smallest value up: the same to the last bit in any order of the values, and cheap in a kernel."""
     total = 0.0
     for value in sorted(values):
         total += value

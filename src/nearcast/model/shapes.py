@@ -1,6 +1,6 @@
-"""Polygons as shapely geometries: cleaned, validated, repaired, split at the antimeridian, met with boxes.
+"""Polygons as shapely geometries: clean, validate, repair, split at the antimeridian, intersect with boxes.
 
-The only module that calls shapely's and antimeridian's constructors.
+Only this module calls the constructors of shapely and antimeridian.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import shapely  # type: ignore[import-untyped, unused-ignore]
 
 from nearcast import settings
 from nearcast.errors import RegionError
-from nearcast.model.quantities import finite_number
+from nearcast.model.inputs import finite_number
 from nearcast.model.regions import Box, Position, Ring, Rings
 
 _REPAIR_HINT = "correct it, or let nearcast.region(..., repair=True) repair it"
 
 
 def clean_rings(rings: Iterable[Iterable[Sequence[float]]]) -> Rings:
-    """Rings of float pairs, closed, without a third coordinate and without repeated neighbours."""
-    cleaned = tuple(_clean_ring(ring) for ring in _listed(rings, "the rings of a polygon"))
+    """The rings as pairs of floats, closed, without a third coordinate and without repeated neighbours."""
+    cleaned = tuple(_clean_ring(ring) for ring in _as_list(rings, "the rings of a polygon"))
     if not cleaned:
         raise RegionError("a polygon without rings was given; expected at least the outer ring")
     _check_size(sum(map(len, cleaned)))
@@ -31,7 +31,7 @@ def clean_rings(rings: Iterable[Iterable[Sequence[float]]]) -> Rings:
 
 def clean_polygons(polygons: Iterable[Iterable[Iterable[Sequence[float]]]]) -> tuple[Rings, ...]:
     """`clean_rings` of each polygon; at least one."""
-    cleaned = tuple(clean_rings(rings) for rings in _listed(polygons, "the polygons of a multipolygon"))
+    cleaned = tuple(clean_rings(rings) for rings in _as_list(polygons, "the polygons of a multipolygon"))
     if not cleaned:
         raise RegionError("a multipolygon without polygons was given; expected at least one")
     _check_size(sum(len(ring) for rings in cleaned for ring in rings))
@@ -40,25 +40,25 @@ def clean_polygons(polygons: Iterable[Iterable[Iterable[Sequence[float]]]]) -> t
 
 def build_polygon(rings: Rings) -> Any:
     """The valid shapely polygon of cleaned rings."""
-    return _checked(_assemble(rings), "the polygon")
+    return _check_valid(_assemble(rings), "the polygon")
 
 
 def build_multipolygon(polygons: tuple[Rings, ...]) -> Any:
     """The valid shapely multipolygon of cleaned polygons."""
-    return _checked(shapely.MultiPolygon([_assemble(rings) for rings in polygons]), "the multipolygon")
+    return _check_valid(shapely.MultiPolygon([_assemble(rings) for rings in polygons]), "the multipolygon")
 
 
 def rings_of(geometry: Any) -> list[Rings]:
-    """The rings of every polygon inside a shapely geometry; lines and points inside are left out."""
+    """The rings of every polygon in a shapely geometry, without its lines and points."""
     return [
         tuple(tuple((x, y) for x, y, *_ in ring.coords) for ring in (part.exterior, *part.interiors))
-        for part in shapely.get_parts(_flattened(geometry))
+        for part in shapely.get_parts(_flatten(geometry))
         if part.geom_type == "Polygon" and not part.is_empty
     ]
 
 
 def repair_polygons(polygons: Iterable[Rings]) -> list[Rings]:
-    """Valid polygons that cover the same area, as `shapely.make_valid` sees it."""
+    """Valid polygons that cover the same area, by `shapely.make_valid`."""
     parts = [shapely.make_valid(_assemble(rings)) for rings in polygons]
     repaired = rings_of(shapely.union_all([_polygonal(part) for part in parts]))
     if not repaired:
@@ -81,8 +81,8 @@ def crosses_antimeridian(rings: Rings) -> bool:
 def split_at_antimeridian(rings: Rings) -> list[Rings]:
     """The parts on either side of longitude 180, with straight edges.
 
-    Shell and holes are split one by one and subtracted, because `antimeridian` loses holes that cross the line
-    when they are given beyond 180. It rounds the latitude of a crossing to 1e-7 degrees (a centimetre).
+    Shell and holes are split one by one and subtracted, because `antimeridian` loses holes that cross the line with
+    longitudes beyond 180. It rounds the latitude of a crossing to 1e-7 degrees (a centimetre).
     """
     shell, *holes = (_split_ring(ring) for ring in rings)
     for hole in holes:
@@ -105,7 +105,7 @@ def geometry_meets_box(geometry: Any, box: Box) -> bool:
 def _split_ring(ring: Ring) -> Any:
     import antimeridian
 
-    # A ring that goes once around the world encloses a pole; the winding cannot be trusted to say which one.
+    # A ring around the world encloses a pole. Its winding does not reliably say which one.
     turn = sum((b[0] - a[0] + 180.0) % 360.0 - 180.0 for a, b in pairwise(ring))
     is_around_pole = abs(turn) > 180.0
     is_north = sum(y for _, y in ring) > 0
@@ -123,13 +123,13 @@ def _split_ring(ring: Ring) -> Any:
             "split it yourself into a MultiPolygon within -180..180"
         ) from None
     if not parts.is_valid:
-        raise _invalid(parts, "the polygon, split at the antimeridian,")
+        raise _invalid_error(parts, "the polygon, split at the antimeridian,")
     return parts
 
 
 def _clean_ring(ring: Iterable[Sequence[float]]) -> Ring:
     positions: list[Position] = []
-    for position in _listed(ring, "a ring of a polygon"):
+    for position in _as_list(ring, "a ring of a polygon"):
         pair = _position(position)
         if not positions or pair != positions[-1]:
             positions.append(pair)
@@ -151,12 +151,12 @@ def _position(position: Any) -> Position:
     except (TypeError, IndexError, KeyError):
         raise RegionError(f"the position {position!r} is not a pair; expected (x, y)") from None
     if type(x) is float and type(y) is float and math.isfinite(x) and math.isfinite(y):
-        # The common case, without writing two names that only an error would show.
+        # The common case, without building labels that only an error would show.
         return x, y
     return finite_number(x, f"x of the position {position!r}"), finite_number(y, f"y of the position {position!r}")
 
 
-def _listed(items: Any, what: str) -> list[Any]:
+def _as_list(items: Any, what: str) -> list[Any]:
     if isinstance(items, (str, bytes, dict)):
         raise RegionError(f"{what}: given as {type(items).__name__}; expected a list")
     try:
@@ -166,10 +166,10 @@ def _listed(items: Any, what: str) -> list[Any]:
 
 
 def _check_size(n_vertices: int) -> None:
-    most = settings.limit("max_region_vertices")
-    if n_vertices > most:
+    limit = settings.limit("max_region_vertices")
+    if n_vertices > limit:
         raise RegionError(
-            f"the region has {n_vertices} vertices; at most {most} are allowed; "
+            f"the region has {n_vertices} vertices; at most {limit} are allowed; "
             "simplify it or raise NEARCAST_MAX_REGION_VERTICES"
         )
 
@@ -178,23 +178,23 @@ def _assemble(rings: Rings) -> Any:
     return shapely.Polygon(rings[0], rings[1:])
 
 
-def _checked(geometry: Any, what: str) -> Any:
+def _check_valid(geometry: Any, what: str) -> Any:
     if not geometry.is_valid:
-        raise _invalid(geometry, what)
+        raise _invalid_error(geometry, what)
     return geometry
 
 
-def _invalid(geometry: Any, what: str) -> RegionError:
+def _invalid_error(geometry: Any, what: str) -> RegionError:
     return RegionError(f"{what} is not valid: {shapely.is_valid_reason(geometry)} (position in brackets); {_REPAIR_HINT}")
 
 
 def _polygonal(geometry: Any) -> Any:
-    parts = shapely.get_parts(_flattened(geometry))
+    parts = shapely.get_parts(_flatten(geometry))
     return shapely.MultiPolygon([part for part in parts if part.geom_type == "Polygon"])
 
 
-def _flattened(geometry: Any) -> Any:
-    """Without multipolygons inside collections, which `get_parts` would leave whole."""
+def _flatten(geometry: Any) -> Any:
+    """The geometry with the multipolygons inside a collection taken apart; `get_parts` would leave them whole."""
     if geometry.geom_type != "GeometryCollection":
         return geometry
-    return shapely.GeometryCollection([p for part in geometry.geoms for p in shapely.get_parts(_flattened(part))])
+    return shapely.GeometryCollection([p for part in geometry.geoms for p in shapely.get_parts(_flatten(part))])

@@ -1,6 +1,6 @@
-"""The two spaces coordinates live in, and how far apart things are in each.
+"""The two coordinate spaces and their distances.
 
-Great-circle distances are on a sphere; edges of boxes are straight in x and y in both spaces.
+Great-circle distances are on a sphere. Edges of boxes are straight in x and y in both spaces.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Space(Enum):
         return self is Space.LONLAT
 
     def check_point(self, x: float, y: float) -> None:
-        """Raise RegionError unless (x, y) is a place of this space."""
+        """Raise RegionError unless (x, y) is a point of this space."""
         if not (math.isfinite(x) and math.isfinite(y)):
             raise RegionError(f"the point ({x!r}, {y!r}) is not finite; give two finite numbers")
         if self is Space.LONLAT and not (-180.0 <= x <= 180.0 and -90.0 <= y <= 90.0):
@@ -73,7 +73,7 @@ def haversine_m(x0: float, y0: float, x1: float, y1: float) -> float:
 def _haversine_to_box_m(x: float, y: float, x0: float, y0: float, x1: float, y1: float) -> float:
     if x0 == x1 and y0 == y1:
         return haversine_m(x, y, x0, y0)
-    # x = -180 and x = 180 are one meridian, so the box is also looked for one turn away.
+    # x = -180 and x = 180 are the same meridian, so the box may also be one turn away.
     if any(x0 <= x + turn <= x1 for turn in (0.0, 360.0, -360.0)):
         return haversine_m(x, y, x, min(max(y, y0), y1))
     # At a fixed latitude the distance grows with the longitude difference: the nearest point is on an edge.

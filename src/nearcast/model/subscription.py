@@ -1,4 +1,4 @@
-"""Standing requests: boolean (words and a region) and ranked (words and a place, the best k)."""
+"""Standing requests: boolean (words and a region) and ranked (words and a location, the best k messages)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from nearcast.errors import SubscriptionError
 from nearcast.model.dnf import Clause
-from nearcast.model.ids import Id, checked_id
+from nearcast.model.inputs import Id, checked_id, finite_number, read_point, whole_number
 from nearcast.model.normalise import Keyword, check_count, read_keywords
-from nearcast.model.quantities import finite_number, read_point, whole_number
 from nearcast.model.regions import Region, region
 
 if TYPE_CHECKING:
@@ -22,16 +21,16 @@ MAX_K = 10_000
 
 @dataclass(frozen=True, slots=True, init=False)
 class Subscription:
-    """Wants every message in a region whose words satisfy it.
+    """Asks for every message in a region whose words satisfy the condition.
 
     Parameters
     ----------
     id
         int64 or non-empty str.
     keywords
-        All must be present. Strings (normalised), or int32 ids of the caller's own. Empty or None: any words.
+        All must be present. Strings (normalised), or int32 ids that the caller assigns. Empty or None: any words.
     region
-        A region; also GeoJSON, WKT or a shapely geometry, read as lonlat (for the plane call `region(..., space="plane")`).
+        A region, or GeoJSON, WKT or a shapely geometry, read as lonlat (for the plane call `region(..., space="plane")`).
         None: everywhere.
     interest
         A boolean expression instead of keywords.
@@ -69,7 +68,7 @@ class Subscription:
 
 @dataclass(frozen=True, slots=True, init=False)
 class RankedSubscription:
-    """Wants the k messages of the window that are most relevant to its words and its place.
+    """Asks for the k messages of the window that are most relevant to its words and its location.
 
     Parameters
     ----------
@@ -101,8 +100,8 @@ class RankedSubscription:
         distinct = _distinct_keywords(keywords, checked)
         if not distinct:
             raise SubscriptionError(f"ranked subscription {checked!r} has no keywords; expected at least one to rank by")
-        n_wanted = whole_number(k)
-        if n_wanted is None or not 1 <= n_wanted <= MAX_K:
+        n_messages = whole_number(k)
+        if n_messages is None or not 1 <= n_messages <= MAX_K:
             raise SubscriptionError(f"ranked subscription {checked!r} has k={k!r}; expected an int from 1 to {MAX_K}")
         weight = finite_number(spatial_weight, f"spatial_weight of ranked subscription {checked!r}", SubscriptionError)
         if not 0.0 <= weight <= 1.0:
@@ -110,19 +109,19 @@ class RankedSubscription:
         object.__setattr__(self, "id", checked)
         object.__setattr__(self, "keywords", distinct)
         object.__setattr__(self, "location", read_point(location, f"the location of ranked subscription {checked!r}"))
-        object.__setattr__(self, "k", n_wanted)
+        object.__setattr__(self, "k", n_messages)
         object.__setattr__(self, "spatial_weight", weight)
 
     def words(self, analysis: Analysis | None = None) -> frozenset[Keyword]:
-        """The keywords as they are compared."""
+        """The keywords as they are compared with those of messages."""
         return _analysed(self.keywords, analysis)
 
 
-def _distinct_keywords(keywords: Iterable[Keyword], owner: Id) -> tuple[str, ...] | tuple[int, ...]:
-    given = read_keywords(keywords, f"subscription {owner!r}")
-    check_count(len(set(given)), "max_subscription_keywords", f"subscription {owner!r}")
-    # All of one kind, as `read_keywords` promises; the checker cannot carry that through `set`.
-    return tuple(sorted(set(given)))  # type: ignore[type-var, return-value]
+def _distinct_keywords(keywords: Iterable[Keyword], label: Id) -> tuple[str, ...] | tuple[int, ...]:
+    words = read_keywords(keywords, f"subscription {label!r}")
+    check_count(len(set(words)), "max_subscription_keywords", f"subscription {label!r}")
+    # `read_keywords` gives words of one kind; the type checker does not follow that through `set`.
+    return tuple(sorted(set(words)))  # type: ignore[type-var, return-value]
 
 
 def _analysed(keywords: Iterable[Keyword], analysis: Analysis | None) -> frozenset[Keyword]:
@@ -131,17 +130,17 @@ def _analysed(keywords: Iterable[Keyword], analysis: Analysis | None) -> frozens
     return frozenset(analysis.keyword(word) if isinstance(word, str) else word for word in keywords)
 
 
-def _read_region(given: object) -> Region | None:
-    return given if given is None or isinstance(given, Region) else region(given)
+def _read_region(geometry: object) -> Region | None:
+    return geometry if geometry is None or isinstance(geometry, Region) else region(geometry)
 
 
-def _read_interest(given: str | Interest, owner: Id) -> Interest:
-    # Here and not above: keywords alone need neither the parser nor the tokeniser.
+def _read_interest(interest: str | Interest, label: Id) -> Interest:
+    # Imported late: keywords alone need neither the parser nor the tokeniser.
     from nearcast.model.interest import Interest, parse_interest
 
-    if not isinstance(given, (str, Interest)):
-        raise SubscriptionError(f"subscription {owner!r} has interest={given!r}; expected a str")
-    interest = given if isinstance(given, Interest) else parse_interest(given)
-    # Too many alternatives, or none: the author should hear it now and not when it is indexed.
-    interest.clauses()
-    return interest
+    if not isinstance(interest, (str, Interest)):
+        raise SubscriptionError(f"subscription {label!r} has interest={interest!r}; expected a str")
+    parsed = interest if isinstance(interest, Interest) else parse_interest(interest)
+    # Too many alternatives, or none at all, is an error of the author: raised here, not when the subscription is indexed.
+    parsed.clauses()
+    return parsed

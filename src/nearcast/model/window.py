@@ -1,11 +1,11 @@
-"""Which messages a ranked engine still considers: the last n, or those of the last seconds."""
+"""Which messages a ranked engine considers: the last n, or those of the last seconds."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from nearcast.errors import NearcastError
-from nearcast.model.quantities import finite_number, whole_number
+from nearcast.model.inputs import finite_number, whole_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class CountWindow:
         object.__setattr__(self, "n", n)
 
     def is_alive(self, tick: int, newest_tick: int) -> bool:
-        """Whether the arrival number `tick` is among the last n when `newest_tick` has arrived."""
+        """Whether arrival number `tick` is among the last n once `newest_tick` has arrived."""
         return newest_tick - self.n < tick <= newest_tick
 
 

@@ -29,7 +29,7 @@ from nearcast.engine.verification import Verifier
 from nearcast.errors import NearcastError
 from nearcast.model.analysis import DEFAULT_ANALYSIS, Analysis
 from nearcast.model.delivery import Change, Explanation, MatchReport, Traffic
-from nearcast.model.ids import Id, checked_id
+from nearcast.model.inputs import Id, checked_id
 from nearcast.model.message import Message, read_time
 from nearcast.model.regions import Region
 from nearcast.model.spaces import space_of

@@ -15,7 +15,7 @@ from nearcast.columns.messages import MessageBatch
 from nearcast.engine.reading import Border, seconds_column
 from nearcast.engine.reading_messages import read_message_objects, read_message_table
 from nearcast.kernels.layouts import MessageArrays
-from nearcast.model.ids import Id
+from nearcast.model.inputs import Id
 from nearcast.model.message import Message
 from nearcast.moving.live_ids import LiveIds
 

@@ -19,7 +19,7 @@ from nearcast.errors import NearcastError, SchemaError
 from nearcast.kernels.checks import PLAIN
 from nearcast.kernels.deliveries import last_of_each
 from nearcast.kernels.shapes import NO_SHAPE
-from nearcast.model.ids import Id, checked_id
+from nearcast.model.inputs import Id, checked_id
 from nearcast.model.regions import Box, Circle, Region, region
 from nearcast.model.spaces import Space
 

@@ -1,12 +1,13 @@
-"""The same engines inside Spark: functions from DataFrame to DataFrame around pure steps on Arrow tables.
+"""The engines inside Spark: functions from DataFrame to DataFrame around steps on Arrow tables.
 
-    prepare   raw messages → clean table, quarantine, keyword statistics, sample of history      prepare, cleaning
-    plan      subscriptions + history → shard tree with its expected cost                        planning, tree_building
-    index     subscriptions → one folder of arrays per shard, published as a version             indexing, changes
-    match     stream of messages → deliveries, exactly once                                      matching, match_step, sinks
-    rank      streams of messages and changed subscriptions → changes of top lists, exactly once ranked
+    prepare   raw messages → clean table, quarantine, keyword statistics, sample of history
+    plan      subscriptions + history → shard tree with its expected cost
+    index     subscriptions → one folder of arrays per shard, published as a version
+    match     stream of messages → deliveries, exactly once
+    rank      streams of messages and changed subscriptions → changes of top lists, exactly once
+    track     streams of messages, moves and changed subscriptions → changes of results, exactly once
 
-Everything lives in one folder that driver and executors reach (`store`). What is written there never changes; small pointers
-say what is in force (`versions`, `index_version`) and what is still in use (`pins`). Executors keep copies on their own disks
-(`host_cache`). Steps know Arrow and nothing of Spark: `cleaning`, `routing`, `shard_folder`, `match_step`.
+Everything is in one folder that driver and executors reach (`store.py`). Files there never change, except small pointers to the
+current versions and the leases of versions in use (`index/version.py`). Executors have copies on their disks (`host_cache.py`).
+These steps use Arrow and not Spark: `prepare/cleaning.py`, `plan/routing.py`, `index/shard_folder.py`, `match/step.py`.
 """

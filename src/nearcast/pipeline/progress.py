@@ -1,4 +1,4 @@
-"""News of a running stream: a listener of Spark that hands on the few numbers people want to see."""
+"""Progress of a running stream: a Spark listener that reports each batch."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ class StreamNews:
     batch_seconds: float
 
 
-# How long news may take.
-_LATEST_S = 10.0
+# The longest delay of Spark's last report.
+_REPORT_TIMEOUT_S = 10.0
 
-Hear = Callable[[StreamNews], None]
+OnNews = Callable[[StreamNews], None]
 
 
 @contextmanager
-def listening(session: SparkSession, stream: str, hear: Hear) -> Iterator[None]:
-    """Call `hear` for every batch of the stream of that name that runs within the block.
+def watch_stream(session: SparkSession, stream: str, on_news: OnNews) -> Iterator[None]:
+    """Call `on_news` for every batch of the stream of that name that runs within the block.
 
-    Spark tells its news late: the end of the block waits for the end of the stream to be told, so that none is missed.
+    Spark reports late, so the end of the block waits for the report that the stream has ended: no batch is missed.
     """
     from pyspark.sql.streaming.listener import StreamingQueryListener
 
@@ -48,7 +48,7 @@ def listening(session: SparkSession, stream: str, hear: Hear) -> Iterator[None]:
         def onQueryProgress(self, event: Any) -> None:  # noqa: N802
             progress = event.progress
             if progress.name == stream:
-                hear(news_of(progress.json))
+                on_news(read_news(progress.json))
 
         def onQueryIdle(self, event: Any) -> None:  # noqa: N802
             pass
@@ -61,13 +61,13 @@ def listening(session: SparkSession, stream: str, hear: Hear) -> Iterator[None]:
     session.streams.addListener(listener)
     try:
         yield
-        has_ended.wait(_LATEST_S)
+        has_ended.wait(_REPORT_TIMEOUT_S)
     finally:
         session.streams.removeListener(listener)
 
 
-def news_of(progress: str) -> StreamNews:
-    """The news in a progress report of Spark (JSON)."""
+def read_news(progress: str) -> StreamNews:
+    """The batch in a progress report of Spark (JSON)."""
     facts = json.loads(progress)
     return StreamNews(
         batch=int(facts["batchId"]),

@@ -1,7 +1,7 @@
-"""Step "rebalance": split the shards that work most, merge those that work least, build the new plan, put it in force.
+"""Step "rebalance": split the busiest shards, merge the idlest, build the new plan and make it current.
 
-A running stream takes the new version up with its next batch: a batch pins the plan together with the shards, and matching
-keeps no state of its own, so there is nothing to move but the pointer. Offsets, checkpoint and deliveries stay as they are.
+A running stream uses the new version with its next batch. A batch leases the plan together with the shards, and matching has no
+state of its own, so only the pointer moves. Offsets, checkpoint and deliveries stay as they are.
 """
 
 from __future__ import annotations
@@ -15,26 +15,27 @@ import pyarrow as pa
 
 from nearcast.errors import PipelineError
 from nearcast.pipeline.index.deltas import current_rows
-from nearcast.pipeline.index.step import build_index, stored_history
+from nearcast.pipeline.index.step import build_index
 from nearcast.pipeline.index.version import IndexVersion, current_index
 from nearcast.pipeline.match.step import ShardWork
 from nearcast.pipeline.plan.clause_view import view_clauses, view_messages
 from nearcast.pipeline.plan.shard_plan import ShardPlan, open_plan, publish_plan
 from nearcast.pipeline.plan.tree_building import PlanSample
 from nearcast.pipeline.plan.tree_changes import merge_shards, n_mergeable, split_shard
+from nearcast.pipeline.prepare.step import read_history
 from nearcast.pipeline.settings import PipelineSettings
 from nearcast.pipeline.status import load_of, stream_status
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Say = Callable[[str], None]
+OnProgress = Callable[[str], None]
 
 
 def rebalance(
-    session: SparkSession, settings: PipelineSettings, n_shards: int | None = None, say: Say = lambda stage: None
+    session: SparkSession, settings: PipelineSettings, n_shards: int | None = None, on_progress: OnProgress = lambda stage: None
 ) -> IndexVersion:
-    """Change the plan in force to `n_shards` shards (as many as now if not given) by the loads that were measured."""
+    """Change the current plan to `n_shards` shards (default: as many as now) by the measured loads."""
     from pyspark.sql import functions as F  # noqa: N812
 
     version = current_index(settings.store)
@@ -43,20 +44,25 @@ def rebalance(
     rows = current_rows(session, settings, version).cache()
     try:
         sample = rows.orderBy(F.xxhash64("id")).limit(settings.plan_rows).toArrow()
-        history = stored_history(settings)
+        history = read_history(settings)
         if history is None:
             raise PipelineError("there is no sample of past messages; run first: nearcast pipeline prepare")
-        changed = changed_plan(plan, work, n_shards or plan.n_shards, sample, history, say)
-        publish_plan(settings.store, changed)
-        return build_index(session, rows, replace(settings, shards=changed.n_shards), say, version.taken)
+        new_plan = rebalance_plan(plan, work, n_shards or plan.n_shards, sample, history, on_progress)
+        publish_plan(settings.store, new_plan)
+        return build_index(session, rows, replace(settings, shards=new_plan.n_shards), on_progress, version.taken)
     finally:
         rows.unpersist()
 
 
-def changed_plan(
-    plan: ShardPlan, work: Mapping[int, ShardWork], n_shards: int, subscriptions: pa.Table, history: pa.Table, say: Say
+def rebalance_plan(
+    plan: ShardPlan,
+    work: Mapping[int, ShardWork],
+    n_shards: int,
+    subscriptions: pa.Table,
+    history: pa.Table,
+    on_progress: OnProgress,
 ) -> ShardPlan:
-    """The plan with its busiest shard split and its idlest pair merged, until it has `n_shards`; at least one split is made."""
+    """The plan with its busiest shard split and its idlest pair merged until it has `n_shards`. At least one shard is split."""
     clauses = view_clauses(subscriptions, plan.border)
     sample = PlanSample(clauses, view_messages(history, plan.keywords), plan.word_order(), 0.0)
     load = [load_of(work.get(shard)) for shard in range(plan.n_shards)]
@@ -64,15 +70,15 @@ def changed_plan(
     while len(load) < n_shards or n_splits == 0:
         busiest = int(np.argmax(load))
         root, share = split_shard(root, busiest, len(load), sample)
-        say(f"shard {busiest} is split: {1 - share:.0%} stays, {share:.0%} goes to shard {len(load)}")
+        on_progress(f"shard {busiest} is split: {1 - share:.0%} stays, {share:.0%} goes to shard {len(load)}")
         load.append(load[busiest] * share)
         load[busiest] *= 1 - share
         n_splits += 1
     while len(load) > n_shards and n_mergeable(root):
-        root, kept, gone = merge_shards(root, load)
-        say(f"shard {gone} is merged into shard {kept}")
-        load[kept] += load[gone]
-        # The last shard takes the number that became free.
-        load[gone] = load[-1]
+        root, target, source = merge_shards(root, load)
+        on_progress(f"shard {source} is merged into shard {target}")
+        load[target] += load[source]
+        # The last shard gets the number that became free.
+        load[source] = load[-1]
         load.pop()
     return ShardPlan(plan.mechanism, len(load), plan.space, plan.analysis, root, plan.keywords, plan.frequency)

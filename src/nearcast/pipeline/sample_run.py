@@ -1,4 +1,4 @@
-"""The bundled sample from end to end: prepare, plan, index, match and rank on Spark, then tell what came out."""
+"""The bundled sample from end to end: prepare, plan, index, match and rank on Spark, and a summary of the results."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from nearcast.pipeline.match.stream import start_match
 from nearcast.pipeline.plan.shard_plan import Estimate
 from nearcast.pipeline.plan.step import make_plan
 from nearcast.pipeline.prepare.step import MESSAGES, QUARANTINE, prepare
-from nearcast.pipeline.progress import Hear, listening
+from nearcast.pipeline.progress import OnNews, watch_stream
 from nearcast.pipeline.ranked.sample import RankedSummary, rank_sample
 from nearcast.pipeline.settings import PipelineSettings
-from nearcast.pipeline.stream_folders import StreamArea
+from nearcast.pipeline.store import StreamFolders
 from nearcast.workloads import sample_messages, sample_notes, sample_subscriptions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Say = Callable[[str], None]
+OnProgress = Callable[[str], None]
 
 N_BATCHES = 4
 N_SHARDS = 2
@@ -39,13 +39,13 @@ class Example:
     """One delivery in words."""
 
     note: str
-    place: str
+    location: str
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class SampleSummary:
-    """What a run of the sample did, and where its outputs are."""
+    """The results of a run of the sample, and the folders of its outputs."""
 
     subscriptions: int
     messages: int
@@ -56,29 +56,29 @@ class SampleSummary:
     busiest: list[tuple[str, int]]
     examples: list[Example]
     estimates: list[Estimate]
-    chosen: str
+    mechanism: str
     ranked: RankedSummary
     folders: dict[str, str]
 
 
 def run_sample(
-    session: SparkSession, out: Path, say: Say, hear: Hear = lambda news: None, n_examples: int = 5
+    session: SparkSession, out: Path, on_progress: OnProgress, on_news: OnNews = lambda news: None, n_examples: int = 5
 ) -> SampleSummary:
-    """Run every step; `say` hears one line as each begins, `hear` every batch of the stream."""
+    """Run every step. `on_progress` gets a line at the start of each, `on_news` every batch of the streams."""
     began = time.perf_counter()
     settings = _settings(out)
-    say("prepare: clean and split the texts, drop repeated ids, count words")
+    on_progress("prepare: clean and split the texts, drop repeated ids, count words")
     prepared = prepare(session, read_messages(session, settings, is_stream=False), settings)
     subscriptions = read_subscriptions(session, settings)
-    say(f"plan: how to share {prepared.kept:,} messages out to {settings.shards} shards")
+    on_progress(f"plan: how to split {prepared.kept:,} messages over {settings.shards} shards")
     _, plan = make_plan(subscriptions, settings)
-    say(f"index: build the shards ({plan.mechanism} was cheapest)")
+    on_progress(f"index: build the shards ({plan.mechanism} was cheapest)")
     build_index(session, subscriptions, settings)
-    say("match: the messages as a stream, deliveries exactly once into Parquet")
-    _match(session, settings, hear)
-    deliveries = pq.read_table(out / StreamArea(settings.stream).deliveries)
-    say("rank: the same messages, and the best three of a sliding window for every subscriber")
-    ranked = rank_sample(session, settings, hear)
+    on_progress("match: the messages as a stream, deliveries exactly once into Parquet")
+    _match(session, settings, on_news)
+    deliveries = pq.read_table(out / StreamFolders(settings.stream).deliveries)
+    on_progress("rank: the same messages, and the best three of a sliding window for every subscriber")
+    ranked = rank_sample(session, settings, on_news)
     return SampleSummary(
         sample_subscriptions().num_rows,
         prepared.read,
@@ -96,7 +96,7 @@ def run_sample(
 
 
 def _settings(out: Path) -> PipelineSettings:
-    """The sample's tables as files below `out`, and the settings that read them; what an earlier run left is removed."""
+    """Write the tables of the sample below `out`, where earlier results are removed; returns the settings that read them."""
     for name in ("raw", "prepared", "plans", "index", "bases", "deltas", "routing", "subscriptions", "pins", "streams"):
         shutil.rmtree(out / name, ignore_errors=True)
     (out / "raw").mkdir(parents=True)
@@ -114,15 +114,15 @@ def _settings(out: Path) -> PipelineSettings:
     )
 
 
-def _match(session: SparkSession, settings: PipelineSettings, hear: Hear) -> None:
-    with listening(session, settings.stream, hear):
+def _match(session: SparkSession, settings: PipelineSettings, on_news: OnNews) -> None:
+    with watch_stream(session, settings.stream, on_news):
         start_match(read_messages(session, settings, is_stream=True), settings).awaitTermination()
 
 
 def _folders(settings: PipelineSettings) -> dict[str, str]:
     store = settings.store
     return {
-        "deliveries": store.address(StreamArea(settings.stream).deliveries),
+        "deliveries": store.address(StreamFolders(settings.stream).deliveries),
         "clean messages": store.address(MESSAGES),
         "quarantine": store.address(QUARANTINE),
         "index": store.address("index"),
@@ -136,14 +136,14 @@ def _busiest(deliveries: pa.Table, n: int = 3) -> list[tuple[str, int]]:
 
 
 def _examples(deliveries: pa.Table, messages: pa.Table, n: int) -> list[Example]:
-    """Deliveries spread over the run, of different subscriptions, in the same order every time."""
+    """Some deliveries, evenly spaced over the run; the same in every run."""
     ordered = deliveries.sort_by([("message_id", "ascending"), ("subscription_id", "ascending")])
     step = max(1, ordered.num_rows // max(1, n))
     notes = sample_notes()
-    told = []
+    examples = []
     for row in range(step // 2, ordered.num_rows, step)[:n]:
         message_id, subscription_id = ordered["message_id"][row], ordered["subscription_id"][row]
         message = messages.filter(pc.equal(messages["id"], message_id)).to_pylist()[0]
         note = notes.filter(pc.equal(notes["id"], subscription_id))["note"][0].as_py()
-        told.append(Example(note, message["place"], message["text"]))
-    return told
+        examples.append(Example(note, message["place"], message["text"]))
+    return examples

@@ -1,4 +1,4 @@
-"""A Spark session with the settings the pipeline was measured with: local, on a cluster, or through Spark Connect."""
+"""Spark sessions with the settings of the pipeline: local, on a cluster, or through Spark Connect."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 _CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 
-# What every session of ours has; settings given by hand come first where they differ.
+# The settings of every session; those of the user override them.
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    # A shuffle of ours has as many partitions as there are shards, and no more.
+    # A shuffle has as many partitions as there are shards, and no more.
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
-    # Two tries of one task at the same time would do the same work twice; none of ours is slow by chance.
+    # Two attempts of a task at the same time would do the same work twice; no task is slow by chance.
     "spark.speculation": "false",
 }
-# Where driver and disk are this machine's.
+# Further settings if driver and disk are on this machine.
 LOCAL_SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -41,27 +41,27 @@ LOCAL_SETTINGS = {
 
 
 def local_session(name: str = "nearcast", master: str = "local[*]", config: Mapping[str, Any] | None = None) -> SparkSession:
-    """A session on this machine (`local[n]`, `local-cluster[...]`); workers run this very Python."""
+    """A session on this machine (`local[n]`, `local-cluster[...]`). Workers run the same Python."""
     return open_session(name, master, config)
 
 
 def open_session(name: str, master: str, config: Mapping[str, Any] | None = None) -> SparkSession:
     """A session on a master.
 
-    `sc://host:port` connects to a Spark Connect server, which has its own settings. An empty master takes what `spark-submit`
-    set.
+    `sc://host:port` connects to a Spark Connect server, which has its own settings. An empty master uses that of
+    `spark-submit`.
     """
     try:
         from pyspark.sql import SparkSession
     except ImportError:
         raise EnvironmentProblem("pyspark is not installed; install it with: pip install 'nearcast[spark]'") from None
-    given = {str(key): str(value) for key, value in (config or {}).items()}
+    options = {str(key): str(value) for key, value in (config or {}).items()}
     builder = SparkSession.builder.appName(name)
     if master.startswith("sc://"):
         builder = builder.remote(master)
     elif master:
         use_java()
-        # Workers would otherwise take the first python3 of PATH, which need not have our packages.
+        # Otherwise workers use the first python3 of PATH, which may lack the packages.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
         is_local = master.startswith("local")
@@ -70,14 +70,14 @@ def open_session(name: str, master: str, config: Mapping[str, Any] | None = None
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
             _name_spark_home()
         builder = builder.master(master)
-        given = {**SETTINGS, **(LOCAL_SETTINGS if is_local else {}), **given}
-    for key, value in given.items():
+        options = {**SETTINGS, **(LOCAL_SETTINGS if is_local else {}), **options}
+    for key, value in options.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
 
 
 def has_session() -> bool:
-    """Whether this process has a session already."""
+    """Whether this process has a session."""
     if "pyspark.sql" not in sys.modules:
         return False
     from pyspark.sql import SparkSession

@@ -1,4 +1,4 @@
-"""How a stream is doing: the work of each shard over its last batches, from the counts every batch leaves."""
+"""The status of a stream: the work of each shard over its last batches, from the counts that every batch writes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from nearcast.pipeline.keeping.wishes import area_with_shards
 from nearcast.pipeline.match.step import ShardWork
 from nearcast.pipeline.plan.shard_plan import open_plan
 from nearcast.pipeline.settings import PipelineSettings
-from nearcast.pipeline.stream_folders import StreamArea
+from nearcast.pipeline.store import StreamFolders
 
 
 @dataclass(frozen=True, slots=True)
 class BatchFacts:
-    """One batch as it was counted."""
+    """The counts of one batch."""
 
     batch: int
     version: int
@@ -32,7 +32,7 @@ class BatchFacts:
 
 @dataclass(frozen=True, slots=True)
 class StreamStatus:
-    """The version in force and the last batches; `work` adds up those that ran on the plan in force."""
+    """The current version and the last batches; `work` is the sum over the batches that used the current plan."""
 
     version: IndexVersion | Layout
     mechanism: str
@@ -62,32 +62,32 @@ def load_of(work: ShardWork | None) -> float:
 
 def read_batches(settings: PipelineSettings, last: int | None = None) -> list[BatchFacts]:
     """The counts of the last batches of the stream, oldest first."""
-    store, area = settings.store, StreamArea(settings.stream)
-    names = store.names(area.batches)
-    found = []
+    store, folders = settings.store, StreamFolders(settings.stream)
+    names = store.names(folders.batches)
+    batches = []
     for name in names[-last:] if last else names:
-        facts = store.read_json(f"{area.batches}/{name}")
+        facts = store.read_json(f"{folders.batches}/{name}")
         facts["work"] = {int(shard): ShardWork(**work) for shard, work in facts["work"].items()}
-        found.append(BatchFacts(**facts))
-    return found
+        batches.append(BatchFacts(**facts))
+    return batches
 
 
 def stream_status(settings: PipelineSettings, last: int = 100) -> StreamStatus:
-    """The state of the stream over its last batches."""
+    """The status of the stream over its last batches."""
     shards = area_with_shards(settings)
     version = stored_layouts(settings.store, shards)[-1] if shards else current_index(settings.store)
     batches = read_batches(settings, last)
     if not batches:
-        area = StreamArea(settings.stream)
+        folders = StreamFolders(settings.stream)
         raise PipelineError(
-            f"the stream {settings.stream!r} has no batches in {settings.store.address(area.batches)!r}; "
+            f"the stream {settings.stream!r} has no batches in {settings.store.address(folders.batches)!r}; "
             "run first: nearcast pipeline match, rank or track"
         )
     plan = version.number if isinstance(version, Layout) else version.plan
     work: dict[int, ShardWork] = {}
     for batch in batches:
         if batch.plan == plan:
-            for shard, done in batch.work.items():
-                work.setdefault(shard, ShardWork()).add(done)
+            for shard, shard_work in batch.work.items():
+                work.setdefault(shard, ShardWork()).add(shard_work)
     mechanism = version.mechanism if isinstance(version, Layout) else open_plan(settings.store, plan).mechanism
     return StreamStatus(version, mechanism, batches, work)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from nearcast.model.ids import Id
+from nearcast.model.inputs import Id
 from nearcast.model.window import CountWindow, TimeWindow
 from nearcast.ranked.ranking import Ranking
 from nearcast.ranked.reading import ReadArrivals

@@ -23,7 +23,7 @@ from nearcast.engine.threads import ReadWriteLock, checked_threads
 from nearcast.errors import NearcastError
 from nearcast.model.analysis import DEFAULT_ANALYSIS, Analysis
 from nearcast.model.delivery import Explanation, MatchReport, RankChange
-from nearcast.model.ids import Id, checked_id
+from nearcast.model.inputs import Id, checked_id
 from nearcast.model.message import Message, read_time
 from nearcast.model.normalise import Keyword
 from nearcast.model.regions import Box

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from nearcast.errors import NearcastError
-from nearcast.model.quantities import finite_number
+from nearcast.model.inputs import finite_number
 from nearcast.model.regions import Box
 from nearcast.model.relevance import LONLAT_MAX_DISTANCE_M
 from nearcast.model.spaces import Space

@@ -19,7 +19,7 @@ from nearcast.columns.schemas import POINT, check_columns, id_column, keyword_co
 from nearcast.engine.reading import Border, Rejections, reject_bad_boxes, seconds_column
 from nearcast.engine.reading_messages import read_message_objects, read_message_table
 from nearcast.errors import NearcastError, SchemaError
-from nearcast.model.ids import Id
+from nearcast.model.inputs import Id
 from nearcast.model.message import Message
 from nearcast.model.subscription import MAX_K, RankedSubscription
 from nearcast.ranked.subscriptions import RankedSubscriptionBatch

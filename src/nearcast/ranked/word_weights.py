@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from nearcast.columns.growing import GrowingArray
 from nearcast.engine.keyword_kind import KeywordKind
 from nearcast.errors import NearcastError
+from nearcast.model.inputs import whole_number
 from nearcast.model.normalise import Keyword, read_keywords
-from nearcast.model.quantities import whole_number
 from nearcast.model.relevance import idf_weight
 
 

@@ -18,6 +18,10 @@ class Metrics:
         self.registry = CollectorRegistry()
         self.messages = Counter("nearcast_messages", "Messages kept", registry=self.registry)
         self.events = Counter("nearcast_events", "Events that reached subscriptions", registry=self.registry)
+        self.matched = Counter("nearcast_matched_messages", "Messages matched with boolean subscriptions", registry=self.registry)
+        self.candidates = Counter("nearcast_candidates", "Boolean subscriptions tested for messages", registry=self.registry)
+        self.matches = Counter("nearcast_matches", "Deliveries to boolean subscriptions", registry=self.registry)
+        self._counted_work = (0, 0, 0)
         self.commits = Counter("nearcast_commits", "Commits that brought messages or events", registry=self.registry)
         self.requests = Counter(
             "nearcast_requests", "Requests by route and status", ("method", "route", "status"), registry=self.registry
@@ -44,6 +48,12 @@ class Metrics:
         self.messages.inc(page.n_messages)
         self.events.inc(page.n_events)
         self.commits.inc()
+
+    def count_matched(self, matched: tuple[int, int, int]) -> None:
+        """`matched` is `Engines.matched`: counts since the start."""
+        for counter, now, before in zip((self.matched, self.candidates, self.matches), matched, self._counted_work, strict=True):
+            counter.inc(now - before)
+        self._counted_work = matched
 
     def text(self) -> bytes:
         return generate_latest(self.registry)

@@ -69,18 +69,14 @@ class Observer:
         return [MovedOut(row.id, _read_region(moves[row.number])) for row in rows if row.tenant == tenant]
 
     def _system(self) -> dict[str, float]:
-        report, sizes = self._writer.engines.matcher.report, self._writer.engines.matcher.stats()
-        told = {
+        sizes = self._writer.engines.matcher.stats()
+        return {
             **self._rates.now(),
             "queued": float(self._writer.n_pending),
             "memory_mb": _memory_mb(),
             "connections": float(self._inboxes.n_open),
             "late_subscriptions": float(sizes.get("late", 0)),
         }
-        if report.messages:
-            told["candidates_per_message"] = report.candidates / report.messages
-            told["matches_per_message"] = report.matches / report.messages
-        return told
 
     def cells(self, box: Box) -> CellList:
         """Of the index of boolean subscriptions."""

@@ -22,7 +22,7 @@ class Rates:
         self._seen: deque[tuple[float, dict[str, float]]] = deque()
 
     def now(self) -> dict[str, float]:
-        """Messages and deliveries per second; how long half, and 99 of 100, of the posts took."""
+        """Messages and deliveries per second, subscriptions tested and matched per message, median and p99 time of a post."""
         moment, counted = time.monotonic(), self._counted()
         if not self._seen or moment - self._seen[-1][0] >= _LEAST_STEP_S:
             self._seen.append((moment, counted))
@@ -36,6 +36,10 @@ class Rates:
             "deliveries_per_second": grown.get("nearcast_events_total", 0.0) / seconds,
             _FAILED: counted.get(_FAILED, 0.0),
         }
+        matched = grown.get("nearcast_matched_messages_total", 0.0)
+        if matched:
+            rates["candidates_per_message"] = grown.get("nearcast_candidates_total", 0.0) / matched
+            rates["matches_per_message"] = grown.get("nearcast_matches_total", 0.0) / matched
         buckets = sorted((float(name.removeprefix("le ")), n) for name, n in grown.items() if name.startswith("le "))
         for name, share in (("publish_p50_ms", 0.5), ("publish_p99_ms", 0.99)):
             found = _quantile(buckets, share)

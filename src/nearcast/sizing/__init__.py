@@ -1,1 +1,1 @@
-"""How many machines a deployment takes: a small model, calibrated on this machine, and what follows from it."""
+"""How many machines a deployment needs: a small cost model, calibrated on this machine."""

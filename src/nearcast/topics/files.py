@@ -1,10 +1,10 @@
 """A topic as a folder: files of whole lines, `00000000000000000007.jsonl`, that appear in one step and never change.
 
-A writer fills a file aside and links it under the next number. A number can be taken once, so any number of writers may append,
-and the numbers have no gaps. Nothing is locked, and whoever dies leaves at most a hidden file that nobody reads. The folder
-must be on a disk with hard links: a local one, or one that hosts share (NFS); not an object store.
+A writer fills a hidden file and links it under the next number. Each number can be linked once, so any number of writers may
+append, and the numbers have no gaps. There are no locks; a writer that dies leaves at most a hidden file that nobody reads. The
+folder must be on a file system with hard links: a local disk or a shared one (NFS), not an object store.
 
-A position is "number:byte", the place in a file where the next line begins.
+A position is "number:byte": a file, and the byte at which the next line begins.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 from nearcast.errors import TopicError
 from nearcast.topics.records import Record
-from nearcast.topics.topic import Piece
+from nearcast.topics.topic import TopicPage
 
 ENDING = ".jsonl"
 _ONCE, _ASIDE = ".once", ".aside"
@@ -27,12 +27,12 @@ _POLL_S = 0.02
 
 
 class FileTopic:
-    """One folder; see above."""
+    """A topic in one folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._next: int | None = None
-        """No file of this number had been seen; there may be one by now."""
+        """The next number, unless another writer took it meanwhile."""
         try:
             for path in (folder, folder / _ONCE, folder / _ASIDE):
                 path.mkdir(parents=True, exist_ok=True)
@@ -40,14 +40,14 @@ class FileTopic:
             raise self._failed("made", error) from None
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to do: no file stays open."""
 
     # --- writing -----------------------------------------------------------------------------------------------------
 
     def append(self, records: Sequence[Record]) -> None:
         if not records:
             return
-        aside = self.folder / _ASIDE / uuid.uuid4().hex
+        aside = self.new_staging()
         try:
             with open(aside, "wb") as file:
                 for record in records:
@@ -62,30 +62,30 @@ class FileTopic:
         except OSError as error:
             raise self._failed("written", error) from None
 
-    def new_aside(self) -> Path:
-        """A place on the topic's disk for what `append_folder` will take; nothing is there yet."""
+    def new_staging(self) -> Path:
+        """A new path on the topic's disk, for a folder that `append_folder` will append."""
         return self.folder / _ASIDE / uuid.uuid4().hex
 
-    def append_folder(self, name: str, filled: Path) -> None:
-        """Append the files of a folder from `new_aside`, once, however often it is tried under this name."""
+    def append_folder(self, name: str, staging: Path) -> None:
+        """Append the files of a folder from `new_staging`; once, however often it is tried under this name."""
         try:
-            for path in _visible(filled):
+            for path in _record_files(staging):
                 _flush(path)
-            os.rename(filled, self.folder / _ONCE / name)
+            os.rename(staging, self.folder / _ONCE / name)
             _flush_folder(self.folder / _ONCE)
         except OSError as error:
             raise self._failed("written", error) from None
         self.has_folder(name)
 
     def has_folder(self, name: str) -> bool:
-        """Whether a folder was appended under this name; one whose writer died on the way is appended to its end first."""
+        """Whether a folder was appended under this name. If its writer died half way, this appends the rest first."""
         folder = self.folder / _ONCE / name
         if not folder.is_dir():
             return False
         try:
-            for path in _visible(folder):
+            for path in _record_files(folder):
                 status = path.stat()
-                # A file with two names has its number already.
+                # A file with two links has its number already.
                 if status.st_nlink == 1 and status.st_size:
                     self._link(path)
             _flush_folder(self.folder)
@@ -93,14 +93,14 @@ class FileTopic:
             raise self._failed("written", error) from None
         return True
 
-    def forget_folders(self, prefix: str, kept: str) -> None:
-        """No folder whose name begins so will be appended again, but for one."""
+    def forget_folders(self, prefix: str, keep: str) -> None:
+        """Remove the appended folders whose names begin with `prefix`, except `keep`: they will not be appended again."""
         for path in (self.folder / _ONCE).glob(f"{prefix}*"):
-            if path.name != kept:
+            if path.name != keep:
                 shutil.rmtree(path, ignore_errors=True)
 
     def remove_before(self, moment: float) -> None:
-        """Forget files that are older, but never the newest: its number tells the next. Also what the dead left aside."""
+        """Remove older files, but never the newest: its number determines the next. Also removes what dead writers left."""
         for path in (self.folder / _ASIDE).iterdir():
             if path.stat().st_mtime < moment:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -129,19 +129,19 @@ class FileTopic:
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
-    def read(self, position: str, limit: int, wait_s: float = 0.0) -> Piece:
+    def read(self, position: str, limit: int, wait_s: float = 0.0) -> TopicPage:
         deadline = time.monotonic() + wait_s
         while True:
             try:
-                found = self._read_now(position, limit)
+                page = self._read_now(position, limit)
             except OSError as error:
                 raise self._failed("read", error) from None
-            if found.values or time.monotonic() >= deadline:
-                return found
+            if page.values or time.monotonic() >= deadline:
+                return page
             time.sleep(_POLL_S)
 
-    def _read_now(self, position: str, limit: int) -> Piece:
-        number, byte = self._place(position)
+    def _read_now(self, position: str, limit: int) -> TopicPage:
+        number, byte = self._parse_position(position)
         values: list[bytes] = []
         while len(values) < limit:
             path = self._path(number)
@@ -154,27 +154,29 @@ class FileTopic:
                     values.append(line.rstrip(b"\n"))
                     byte += len(line)
                     if len(values) == limit:
-                        return Piece(values, f"{number}:{byte}")
+                        return TopicPage(values, f"{number}:{byte}")
             number, byte = number + 1, 0
-        return Piece(values, f"{number}:{byte}")
+        return TopicPage(values, f"{number}:{byte}")
 
-    def _place(self, position: str) -> tuple[int, int]:
+    def _parse_position(self, position: str) -> tuple[int, int]:
         if not position:
             return min(self._numbers(), default=0), 0
         number, _, byte = position.partition(":")
         if not (number.isdigit() and byte.isdigit()):
-            raise TopicError(f"{position!r} is no position in {str(self.folder)!r}; expected 'file:byte', as `read` gave it")
+            raise TopicError(
+                f"{position!r} is not a position in {str(self.folder)!r}; expected 'file:byte', as `read` returned it"
+            )
         return int(number), int(byte)
 
     def _check_gap(self, number: int) -> None:
-        """The file of a number is not there: fine if it is the next to come."""
+        """Raise TopicError if a missing file is lost; the next one to come may be missing."""
         numbers = self._numbers()
         if number == max(numbers, default=-1) + 1 or number in numbers:
             return
         first, last = (numbers[0], numbers[-1]) if numbers else (0, -1)
         raise TopicError(
             f"the topic {str(self.folder)!r} has the files {first} to {last}, but file {number} was to be read next: records "
-            "are lost to this reader, or it is another topic of the same name; keep files longer, and let the reader begin anew"
+            "are lost to this reader, or it is another topic of the same name; keep files longer, and let the reader start over"
         )
 
     def _numbers(self) -> list[int]:
@@ -183,16 +185,16 @@ class FileTopic:
     def _path(self, number: int) -> Path:
         return self.folder / f"{number:0{_DIGITS}d}{ENDING}"
 
-    def _failed(self, done: str, error: OSError) -> TopicError:
-        return TopicError(f"the topic {str(self.folder)!r} cannot be {done}: {error.strerror or error}")
+    def _failed(self, action: str, error: OSError) -> TopicError:
+        return TopicError(f"the topic {str(self.folder)!r} cannot be {action}: {error.strerror or error}")
 
 
 def _number(name: str) -> int:
     return int(name[:_DIGITS])
 
 
-def _visible(folder: Path) -> Iterator[Path]:
-    """Files of records; what Spark leaves beside them begins with a dot or an underscore."""
+def _record_files(folder: Path) -> Iterator[Path]:
+    """The files with records. Other files of Spark begin with a dot or an underscore."""
     return (path for path in sorted(folder.iterdir()) if not path.name.startswith((".", "_")))
 
 

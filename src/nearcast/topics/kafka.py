@@ -1,6 +1,6 @@
-"""A topic of Kafka. A position is JSON: for each partition the offset of the record to read next.
+"""A topic of Kafka. A position is JSON: the next offset of each partition.
 
-Offsets are kept by the reader, not by Kafka: no group is joined, and every process sees all partitions.
+The reader stores offsets, not Kafka: it joins no group, and every process reads all partitions.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 from nearcast.errors import EnvironmentProblem, TopicError
 from nearcast.topics.records import Record
-from nearcast.topics.topic import Piece, TopicAddress
+from nearcast.topics.topic import TopicAddress, TopicPage
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, Producer
 
-_PATIENCE_S = 30.0
-_SHORT_S = 0.05
+_TIMEOUT_S = 30.0
+_POLL_S = 0.05
 _AT_ONCE = 10_000
 
 
 class KafkaTopic:
-    """Connects when it is first used. What it is told of the broker goes nowhere but into errors."""
+    """Connects when it is first used. Messages of the broker appear only in errors."""
 
     def __init__(self, address: TopicAddress) -> None:
         try:
@@ -36,7 +36,7 @@ class KafkaTopic:
         self._producer: Producer | None = None
         self._consumer: Consumer | None = None
         self._next: dict[int, int] = {}
-        """Where the consumer is, by partition."""
+        """The next offset of the consumer, by partition."""
 
     def close(self) -> None:
         if self._consumer is not None:
@@ -48,37 +48,37 @@ class KafkaTopic:
     def append(self, records: Sequence[Record]) -> None:
         if self._producer is None:
             settings = {**self._options, "enable.idempotence": True, "acks": "all", "linger.ms": 2}
-            self._producer = self._client.Producer({**settings, "message.timeout.ms": int(1000 * _PATIENCE_S)})
+            self._producer = self._client.Producer({**settings, "message.timeout.ms": int(1000 * _TIMEOUT_S)})
         failures: list[str] = []
 
-        def note(error: Any, message: Any) -> None:
+        def on_delivery(error: Any, message: Any) -> None:
             if error is not None:
                 failures.append(str(error))
 
         for record in records:
             while True:
                 try:
-                    self._producer.produce(self._address.name, record.value, record.key, on_delivery=note)
+                    self._producer.produce(self._address.name, record.value, record.key, on_delivery=on_delivery)
                     break
                 except BufferError:
-                    self._producer.poll(_SHORT_S)
-        left = self._producer.flush(_PATIENCE_S + 5)
-        if left or failures:
-            if left:
-                # Given up here, so that they do not come later as a surprise.
+                    self._producer.poll(_POLL_S)
+        n_unsent = self._producer.flush(_TIMEOUT_S + 5)
+        if n_unsent or failures:
+            if n_unsent:
+                # Dropped, so that they do not arrive after the error.
                 self._producer.purge()
             raise self._failed("written", failures[0] if failures else "no answer")
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
-    def read(self, position: str, limit: int, wait_s: float = 0.0) -> Piece:
+    def read(self, position: str, limit: int, wait_s: float = 0.0) -> TopicPage:
         try:
             return self._read(_offsets(position), limit, wait_s)
         except self._client.KafkaException as error:
             self.close()
             raise self._failed("read", error) from None
 
-    def _read(self, offsets: dict[int, int], limit: int, wait_s: float) -> Piece:
+    def _read(self, offsets: dict[int, int], limit: int, wait_s: float) -> TopicPage:
         consumer = self._seek(offsets)
         ends = {partition: self._end(consumer, partition) for partition in self._next}
         if any(self._next[partition] > end for partition, end in ends.items()):
@@ -90,19 +90,19 @@ class KafkaTopic:
             waited = time.monotonic() - began
             if not is_behind and (values or waited >= wait_s):
                 break
-            if waited > max(wait_s, _PATIENCE_S):
-                raise self._failed("read", f"no answer for {_PATIENCE_S:.0f} s")
-            # It waits until it has as many as it was asked for.
-            for message in consumer.consume(min(_AT_ONCE, limit - len(values)), _SHORT_S):
-                self._take(message, values)
+            if waited > max(wait_s, _TIMEOUT_S):
+                raise self._failed("read", f"no answer for {_TIMEOUT_S:.0f} s")
+            # `consume` waits until it has as many as requested, or for the timeout.
+            for message in consumer.consume(min(_AT_ONCE, limit - len(values)), _POLL_S):
+                self._read_message(message, values)
                 began = time.monotonic() if is_behind else began
-        return Piece(values, json.dumps({str(partition): offset for partition, offset in sorted(self._next.items())}))
+        return TopicPage(values, json.dumps({str(partition): offset for partition, offset in sorted(self._next.items())}))
 
-    def _take(self, message: Any, values: list[bytes]) -> None:
+    def _read_message(self, message: Any, values: list[bytes]) -> None:
         error = message.error()
         if error is not None:
             if error.code() == self._client.KafkaError._PARTITION_EOF:
-                # The last offsets may be no records, but marks of transactions.
+                # The last offsets may belong to marks of transactions, not to records.
                 self._next[message.partition()] = message.offset()
                 return
             if error.code() == self._client.KafkaError._AUTO_OFFSET_RESET:
@@ -112,11 +112,11 @@ class KafkaTopic:
         self._next[message.partition()] = message.offset() + 1
 
     def _seek(self, offsets: dict[int, int]) -> Consumer:
-        """The consumer, at these offsets; partitions that are new begin at their beginning."""
+        """The consumer at these offsets; a new partition is read from its beginning."""
         if self._consumer is None:
-            # A gap is an error, never a jump.
+            # A gap is an error; the consumer must not skip it.
             reading = {"group.id": "nearcast", "enable.auto.commit": False, "auto.offset.reset": "error"}
-            # Questions wait in line behind a fetch that waits for records.
+            # Other requests queue behind a fetch that waits for records.
             reading |= {"enable.partition.eof": True, "fetch.wait.max.ms": 20}
             self._consumer = self._client.Consumer({**self._options, **reading})
             self._next = {}
@@ -127,46 +127,45 @@ class KafkaTopic:
             for partition, offset in self._next.items():
                 if offset < 0:
                     part = self._client.TopicPartition(self._address.name, partition)
-                    self._next[partition] = self._consumer.get_watermark_offsets(part, timeout=_PATIENCE_S)[0]
+                    self._next[partition] = self._consumer.get_watermark_offsets(part, timeout=_TIMEOUT_S)[0]
             parts = [self._client.TopicPartition(self._address.name, number, offset) for number, offset in self._next.items()]
             self._consumer.assign(parts)
         return self._consumer
 
     def _partitions(self, consumer: Consumer) -> list[int]:
-        """Asked for every time: a topic may grow. One that is not there is made, as large as the broker likes."""
-        deadline = time.monotonic() + _PATIENCE_S
+        """The partitions, requested each time because a topic may grow. Creates a missing topic with the broker's defaults."""
+        deadline = time.monotonic() + _TIMEOUT_S
         while True:
-            found = consumer.list_topics(self._address.name, _PATIENCE_S).topics[self._address.name]
-            if found.error is None and found.partitions:
-                return sorted(found.partitions)
+            topic = consumer.list_topics(self._address.name, _TIMEOUT_S).topics[self._address.name]
+            if topic.error is None and topic.partitions:
+                return sorted(topic.partitions)
             if time.monotonic() > deadline:
-                raise self._failed("found", found.error)
-            self._make()
-            time.sleep(_SHORT_S)
+                raise self._failed("found", topic.error)
+            self._create()
+            time.sleep(_POLL_S)
 
-    def _make(self) -> None:
+    def _create(self) -> None:
         from confluent_kafka.admin import AdminClient, NewTopic
 
-        # It must live until it has answered.
+        # The client must live until the broker has answered.
         client = AdminClient(self._options)
-        made = client.create_topics([NewTopic(self._address.name, -1, -1)])
-        error = made[self._address.name].exception(_PATIENCE_S)
-        known = self._client.KafkaError.TOPIC_ALREADY_EXISTS
-        if error is not None and error.args[0].code() != known:
+        results = client.create_topics([NewTopic(self._address.name, -1, -1)])
+        error = results[self._address.name].exception(_TIMEOUT_S)
+        if error is not None and error.args[0].code() != self._client.KafkaError.TOPIC_ALREADY_EXISTS:
             raise self._failed("made", error)
 
     def _end(self, consumer: Consumer, partition: int) -> int:
         part = self._client.TopicPartition(self._address.name, partition)
-        return int(consumer.get_watermark_offsets(part, timeout=_PATIENCE_S)[1])
+        return int(consumer.get_watermark_offsets(part, timeout=_TIMEOUT_S)[1])
 
     def _lost(self, how: str) -> TopicError:
         return TopicError(
             f"the topic {str(self._address)!r} {how}, where it was to be read next: records are lost to this reader, or it is "
-            "another topic of the same name; keep records longer, and let the reader begin anew"
+            "another topic of the same name; keep records longer, and let the reader start over"
         )
 
-    def _failed(self, done: str, reason: object) -> TopicError:
-        return TopicError(f"the topic {str(self._address)!r} cannot be {done}: {reason}")
+    def _failed(self, action: str, reason: object) -> TopicError:
+        return TopicError(f"the topic {str(self._address)!r} cannot be {action}: {reason}")
 
 
 def _offsets(position: str) -> dict[int, int]:
@@ -175,4 +174,4 @@ def _offsets(position: str) -> dict[int, int]:
     try:
         return {int(partition): int(offset) for partition, offset in json.loads(position).items()}
     except (ValueError, AttributeError):
-        raise TopicError(f"{position!r} is no position in a topic of Kafka; expected one that `read` gave") from None
+        raise TopicError(f"{position!r} is not a position in a topic of Kafka; expected one that `read` returned") from None

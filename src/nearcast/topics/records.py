@@ -1,6 +1,6 @@
 """Records of topics: CloudEvents 1.0 in JSON, one line each; `data` is a row of the tables that engines read.
 
-The key of a record is what must stay in order: changes of one subscription, deliveries to one subscription.
+Records with the same key stay in order: the key of a change or a delivery is its subscription.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ class Record(NamedTuple):
     value: bytes
 
 
-class Received(NamedTuple):
-    """What a record says; `data` is empty if it says nothing."""
+class TopicEvent(NamedTuple):
+    """The type and the data of a record; both empty if it is not a CloudEvent with data."""
 
     type: str
     data: dict[str, Any]
 
 
 def record_of(type: str, id: str, source: str, subject: str, data: Mapping[str, Any]) -> Record:
-    """A record whose id tells repeats from others of the same source."""
+    """A record. Repeats of it have the same id; other records of the source have another."""
     event = {
         "specversion": "1.0",
         "id": id,
@@ -51,12 +51,12 @@ def message_record(source: str, row: Mapping[str, Any]) -> Record:
 
 
 def put_record(source: str, change: str, row: Mapping[str, Any]) -> Record:
-    """A subscription that is new or replaced: id, keywords or interest, region or x0, y0, x1, y1. `change` names the change."""
+    """A new or replaced subscription: id, keywords or interest, region or x0, y0, x1, y1. `change` identifies the change."""
     return record_of(PUT, f"{row['id']}-{change}", source, str(row["id"]), row)
 
 
 def move_record(source: str, move: str, row: Mapping[str, Any]) -> Record:
-    """Where a subscriber is: id, region or x0, y0, x1, y1, time. `move` names the move."""
+    """The region of a moving subscription: id, region or x0, y0, x1, y1, time. `move` identifies the move."""
     return record_of(MOVE, f"{row['id']}-{move}", source, str(row["id"]), row)
 
 
@@ -64,27 +64,27 @@ def ended_record(source: str, change: str, id: str) -> Record:
     return record_of(ENDED, f"{id}-{change}", source, id, {"id": id})
 
 
-def read_record(value: bytes) -> Received:
-    """What is in a record; one that is no such record has no type and no data."""
+def read_record(value: bytes) -> TopicEvent:
+    """The type and the data of a record; both empty if it is not a CloudEvent with data."""
     try:
         event = json.loads(value)
     except (ValueError, RecursionError):
-        return Received("", {})
+        return TopicEvent("", {})
     data = event.get("data") if isinstance(event, dict) else None
     if not isinstance(data, dict) or not isinstance(event.get("type"), str):
-        return Received("", {})
-    return Received(event["type"], data)
+        return TopicEvent("", {})
+    return TopicEvent(event["type"], data)
 
 
-def in_groups(records: Iterable[Record], most_bytes: int) -> Iterable[list[Record]]:
-    """The records in groups of about so many bytes, in order."""
-    some: list[Record] = []
+def in_groups(records: Iterable[Record], group_bytes: int) -> Iterable[list[Record]]:
+    """The records in order, in groups of about `group_bytes`."""
+    group: list[Record] = []
     n_bytes = 0
     for record in records:
-        some.append(record)
+        group.append(record)
         n_bytes += len(record.value)
-        if n_bytes >= most_bytes:
-            yield some
-            some, n_bytes = [], 0
-    if some:
-        yield some
+        if n_bytes >= group_bytes:
+            yield group
+            group, n_bytes = [], 0
+    if group:
+        yield group

@@ -1,4 +1,4 @@
-"""What a topic can do, and how one is named: `file:///folder/name` or `kafka://host:9092/name`."""
+"""The interface of a topic, and its address: `file:///folder/name` or `kafka://host:9092/name`."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ _KAFKA_PORT = "9092"
 _EXPECTED = "expected file:///FOLDER or kafka://HOST:PORT/NAME (several hosts: separated by commas)"
 
 
-class Piece(NamedTuple):
-    """Some records in order, and the position after them: a word of the topic's own, to be kept and given back."""
+class TopicPage(NamedTuple):
+    """Some records in order, and the position after them: an opaque text to pass to the next `read`."""
 
     values: list[bytes]
     position: str
 
 
 class Topic(Protocol):
-    """One topic as one process sees it; not to be shared by threads."""
+    """One topic in one process; not thread-safe."""
 
     def append(self, records: Sequence[Record]) -> None:
-        """Add records; they are safe when this returns. Raises TopicError: then some may be there, or all."""
+        """Append records; they are durable when this returns. After a TopicError none, some or all of them are in the topic."""
 
-    def read(self, position: str, limit: int, wait_s: float = 0.0) -> Piece:
-        """Records from a position on ('' = the oldest there are): all that were there when it was called, up to about a limit.
+    def read(self, position: str, limit: int, wait_s: float = 0.0) -> TopicPage:
+        """The records from a position on ('' = the oldest), up to about `limit`.
 
-        If there are none, it waits for the first. Raises TopicError, also if records at the position are gone.
+        If there are none, waits up to `wait_s` for the first. Raises TopicError, also if records at the position are gone.
         """
 
     def close(self) -> None:
-        """Give back what it holds."""
+        """Release its resources."""
 
 
 class TopicAddress(NamedTuple):
@@ -48,7 +48,7 @@ class TopicAddress(NamedTuple):
         return bool(self.servers)
 
     def part(self, name: str) -> TopicAddress:
-        """One of several topics below this address."""
+        """The address of a topic below this one."""
         return self._replace(name=f"{self.name}{'.' if self.is_kafka else '/'}{name}")
 
     def __str__(self) -> str:
@@ -57,18 +57,18 @@ class TopicAddress(NamedTuple):
 
 def read_address(text: str) -> TopicAddress:
     """The address in a text; raises TopicError."""
-    given = urlsplit(text)
-    name = unquote(given.path)
-    if given.scheme == "file" and not given.netloc and name.strip("/"):
+    url = urlsplit(text)
+    name = unquote(url.path)
+    if url.scheme == "file" and not url.netloc and name.strip("/"):
         return TopicAddress("", name.rstrip("/"))
-    if given.scheme == "kafka" and given.netloc and name.strip("/") and "/" not in name.strip("/"):
-        hosts = [host if ":" in host else f"{host}:{_KAFKA_PORT}" for host in given.netloc.split(",")]
+    if url.scheme == "kafka" and url.netloc and name.strip("/") and "/" not in name.strip("/"):
+        hosts = [host if ":" in host else f"{host}:{_KAFKA_PORT}" for host in url.netloc.split(",")]
         return TopicAddress(",".join(hosts), name.strip("/"))
-    raise TopicError(f"{text!r} is no address of a topic; {_EXPECTED}")
+    raise TopicError(f"{text!r} is not the address of a topic; {_EXPECTED}")
 
 
 def open_topic(address: TopicAddress) -> Topic:
-    """The topic, made if it is not there."""
+    """The topic at an address; created if it does not exist."""
     if address.is_kafka:
         from nearcast.topics.kafka import KafkaTopic
 

@@ -1,7 +1,7 @@
-"""Long messages: positions of cars and ships tagged with many words, and reviews of the same places over and over.
+"""Long synthetic messages: positions of cars and ships with many words, and reviews of the same places again and again.
 
-Paper: Wang et al. 2017 (AP-Tree), Table 2 (CARS, AIS); Wang et al. 2016 (Skype), Table 3 (YELP). Sizes and means are theirs;
-the positions are generated along routes, lanes and in towns.
+Paper: Wang et al. 2017 (AP-Tree), Table 2 (CARS, AIS); Wang et al. 2016 (Skype), Table 3 (YELP). Sizes and means are from the
+papers; the locations are generated along roads and sea lanes and in towns.
 """
 
 from __future__ import annotations
@@ -13,17 +13,16 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from nearcast.workloads.base import Space
-from nearcast.workloads.places import Places, lanes, spots
+from nearcast.workloads.base import Space, Workload
+from nearcast.workloads.locations import LocationMixture, lanes, spots
 from nearcast.workloads.pool import KeywordCounts, MessagePool, WordChooser, bell_counts, skewed_counts
-from nearcast.workloads.pooled import PooledWorkload
 from nearcast.workloads.sampling import RangeReading, SubscriptionSampling
 from nearcast.workloads.words import Frequencies, ranked_words, resolve_frequencies, word_frequencies
 
 
 @dataclass(frozen=True)
-class LongMessages(PooledWorkload):
-    """What cars, ships and reviews share: English words, AP-style subscriptions, the unit square."""
+class LongMessages(Workload):
+    """The common part of cars, ships and reviews: English words, subscriptions as in the AP-Tree paper, the unit square."""
 
     space: ClassVar[Space] = "plane"
 
@@ -39,17 +38,17 @@ class LongMessages(PooledWorkload):
     @property
     @abstractmethod
     def counts(self) -> KeywordCounts:
-        """How many keywords a message has."""
+        """The distribution of the number of keywords of a message."""
 
     @property
     @abstractmethod
-    def places(self) -> Places:
-        """Where messages come from."""
+    def mixture(self) -> LocationMixture:
+        """The locations of messages."""
 
     @cached_property
     def source(self) -> MessagePool:
         share = word_frequencies(self.vocabulary_size, resolve_frequencies(self.frequencies))
-        return MessagePool(self.pool, self.seed, WordChooser.shuffled(share, self.seed), self.counts, self.places)
+        return MessagePool(self.pool, self.seed, WordChooser.shuffled(share, self.seed), self.counts, self.mixture)
 
     @cached_property
     def sampling(self) -> SubscriptionSampling:
@@ -76,7 +75,7 @@ class Cars(LongMessages):
         return bell_counts(10, 60, 30.0)
 
     @property
-    def places(self) -> Places:
+    def mixture(self) -> LocationMixture:
         return lanes(150, 12, self.seed, spread=0.0005)
 
 
@@ -94,7 +93,7 @@ class Ships(LongMessages):
         return bell_counts(20, 90, 50.0)
 
     @property
-    def places(self) -> Places:
+    def mixture(self) -> LocationMixture:
         return lanes(40, 3, self.seed, spread=0.003)
 
 
@@ -102,7 +101,7 @@ class Ships(LongMessages):
 class Reviews(LongMessages):
     """37 keywords on average, at `n_places` addresses; popular ones are reviewed again and again.
 
-    With `repeats` frequent words come several times in a message. Subscriptions are the same with and without.
+    With `repeats`, frequent words occur several times in a message. Subscriptions are the same with and without.
     """
 
     name: ClassVar[str] = "reviews"
@@ -114,17 +113,17 @@ class Reviews(LongMessages):
     repeats: bool = False
 
     @cached_property
-    def sampled(self) -> MessagePool:
+    def sampling_source(self) -> MessagePool:
         return super().source
 
     @cached_property
     def source(self) -> MessagePool:
-        return replace(self.sampled, repeats=self.repeats)
+        return replace(self.sampling_source, repeats=self.repeats)
 
     @property
     def counts(self) -> KeywordCounts:
         return skewed_counts(3, 300, 29.0, 0.7)
 
     @property
-    def places(self) -> Places:
+    def mixture(self) -> LocationMixture:
         return spots(self.n_places, 10, self.seed)

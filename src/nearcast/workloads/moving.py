@@ -1,7 +1,7 @@
 """Subscribers who travel on roads, one position per time stamp, and the workload around them.
 
 Paper: Brinkhoff 2002; Wang et al. 2017 (AP-Tree), §5.2.1: time stamps of 30 s, speeds 0.5 to 4 times medium, 10 to 80 % of the
-subscribers move in each. Here trips lead to a fixed set of destinations, so that one search serves every trip to the same one.
+subscribers move in each. Here trips lead to a fixed set of destinations, so one search serves every trip to the same one.
 """
 
 from __future__ import annotations
@@ -9,24 +9,94 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from nearcast.errors import WorkloadError
-from nearcast.workloads.base import Space
-from nearcast.workloads.gazetteer import Gazetteer
-from nearcast.workloads.pooled import PooledWorkload
-from nearcast.workloads.randomness import integers, stream_key, uniforms
-from nearcast.workloads.roads import RoadNetwork
+from nearcast.kernels.compile import kernel
+from nearcast.workloads.base import Space, Workload
+from nearcast.workloads.corpus import Gazetteer
+from nearcast.workloads.randomness import draw, high_key, integers, low_key, stream_key, uniforms
+from nearcast.workloads.roads import NO_ARC, RoadNetwork, fastest_paths
 from nearcast.workloads.sampling import MessageSource, RangeReading, SubscriptionSampling
-from nearcast.workloads.shortest_paths import way_to
+from nearcast.workloads.short_messages import Tweets
 from nearcast.workloads.tables import subscription_table
-from nearcast.workloads.travel import Travellers, fill_positions, travel
-from nearcast.workloads.tweets import Tweets
 from nearcast.workloads.words import Frequencies
+
+# More roads than anybody passes in a time stamp: ends the loop on roads of length zero.
+MAX_ROADS_PER_STAMP = 10_000
+
+
+class Travellers(NamedTuple):
+    """The state of all travellers: each is on the path from `node` to `destination`, on the next arc."""
+
+    node: NDArray[np.int32]  # int32[n], the node last passed
+    travelled: NDArray[np.float64]  # float64[n], the distance from it
+    destination: NDArray[np.int32]  # int32[n], row of next_arc
+    n_trips: NDArray[np.int32]  # int32[n], trips completed
+    top_speed: NDArray[np.float64]  # float64[n], of the vehicle, relative to the fastest road
+
+
+@kernel
+def travel(arcs: Any, next_arc: Any, key: Any, state: Any, ids: Any, movers_and_budget: Any) -> int:
+    """Move the travellers `movers`. `budget` is the distance at relative speed 1. Returns the number of arcs visited."""
+    movers, budget = movers_and_budget
+    n_visited = 0
+    for slot in movers:
+        left = budget
+        for _ in range(MAX_ROADS_PER_STAMP):
+            n_visited += 1
+            arc = next_arc[state.destination[slot], state.node[slot]]
+            if arc == NO_ARC:
+                if not choose_destination(next_arc, key, state, ids, slot):
+                    break
+                continue
+            speed = min(arcs.speed[arc], state.top_speed[slot])
+            needed = (arcs.length[arc] - state.travelled[slot]) / speed
+            if needed > left:
+                state.travelled[slot] += left * speed
+                break
+            left -= needed
+            state.node[slot] = arcs.target[arc]
+            state.travelled[slot] = 0.0
+    return n_visited
+
+
+@kernel
+def choose_destination(next_arc: Any, key: Any, state: Any, ids: Any, slot: Any) -> bool:
+    """Start the next trip of a traveller who has arrived; False if there is no other destination."""
+    n_destinations = next_arc.shape[0]
+    if n_destinations == 1:
+        return False
+    state.n_trips[slot] += 1
+    number = ids[slot]
+    bits = draw(low_key(key, number), high_key(key, number), np.int64(state.n_trips[slot]))
+    # One of the other destinations: the draw skips the one just reached.
+    step = 1 + ((bits * (n_destinations - 1)) >> 32)
+    state.destination[slot] = (state.destination[slot] + step) % n_destinations
+    return True
+
+
+@kernel
+def fill_positions(arcs: Any, next_arc: Any, nodes: Any, state: Any, slots: Any, output: Any) -> None:
+    """Write the positions of the travellers `slots`: on the straight line of their arc."""
+    node_x, node_y = nodes
+    x, y = output
+    for row in range(slots.size):
+        slot = slots[row]
+        node = state.node[slot]
+        x[row] = node_x[node]
+        y[row] = node_y[node]
+        arc = next_arc[state.destination[slot], node]
+        if arc != NO_ARC and arcs.length[arc] > 0.0:
+            share = state.travelled[slot] / arcs.length[arc]
+            target = arcs.target[arc]
+            x[row] += share * (node_x[target] - node_x[node])
+            y[row] += share * (node_y[target] - node_y[node])
+
 
 STAMP_S = 30.0
 # Medium: the fastest vehicle on the fastest road crosses the map in 50 time stamps.
@@ -36,19 +106,19 @@ VEHICLE_SPEED = np.array([1.0, 0.8, 0.6, 0.4, 0.25, 0.1])
 
 
 class MovingSubscribers:
-    """`n` subscribers on a network; `advance` takes them one time stamp further. Equal arguments give equal journeys.
+    """`n` subscribers on a network; `advance` moves them by one time stamp. Equal arguments give equal journeys.
 
     Parameters
     ----------
     speed
         Multiple of the medium speed.
     mobility
-        Share of the subscribers who move in a time stamp; which ones is drawn anew each time.
+        Share of the subscribers who move in a time stamp; drawn again for each time stamp.
     lifetime
         Mean number of time stamps after which a subscriber leaves and another, with an id `n` higher, starts elsewhere.
-        None: they stay.
+        None: nobody leaves.
     n_destinations
-        Places where trips may lead.
+        Number of nodes where trips may end.
     """
 
     def __init__(
@@ -69,8 +139,8 @@ class MovingSubscribers:
         self.network, self.seed, self.speed, self.mobility, self.lifetime = network, seed, speed, mobility, lifetime
         rng = np.random.default_rng(seed)
         self.destination_node = rng.permutation(network.n_nodes)[:n_destinations].astype(np.int32)
-        # next_arc[d, i]: the arc to take at node i on the way to destination d.
-        self.next_arc = np.stack([way_to(network.arcs, int(node))[0] for node in self.destination_node])
+        # next_arc[d, i]: the arc to take at node i towards destination d.
+        self.next_arc = np.stack([fastest_paths(network.arcs, int(node))[0] for node in self.destination_node])
         self.stamp = 0
         self.ids = np.arange(n)
         self.departed = np.empty(0, np.int64)
@@ -82,17 +152,17 @@ class MovingSubscribers:
         return self.stamp * STAMP_S
 
     def positions(self) -> pa.Table:
-        """Where everybody is now: `id`, `x`, `y`."""
+        """The positions of all subscribers: `id`, `x`, `y`."""
         return self._table(np.arange(self.ids.size))
 
     def advance(self) -> pa.Table:
-        """Let a time stamp pass; returns the new positions of those who moved or came.
+        """Move by one time stamp. Returns the new positions of the subscribers that moved or arrived.
 
-        `departed` then holds the ids that left.
+        Afterwards `departed` holds the ids that left.
         """
         self.stamp += 1
         slots = np.arange(self.ids.size)
-        # Slot numbers are ids modulo n; a stamp has its own stream, so stopping and resuming does not change the journey.
+        # Slot numbers are ids modulo n. Each stamp has its own stream of draws: stopping and resuming changes nothing.
         is_new = np.zeros(slots.size, bool)
         if self.lifetime is not None:
             is_new = uniforms(stream_key(self.seed, f"leave {self.stamp}"), slots) < 1.0 / self.lifetime
@@ -111,7 +181,7 @@ class MovingSubscribers:
         key = stream_key(self.seed, "start")
         return Travellers(
             node=integers(key, ids, 0, self.network.n_nodes - 1).astype(np.int32),
-            gone=np.zeros(ids.size),
+            travelled=np.zeros(ids.size),
             destination=integers(key, ids, 0, self.destination_node.size - 1, slot=1).astype(np.int32),
             n_trips=np.zeros(ids.size, np.int32),
             top_speed=VEHICLE_SPEED[integers(key, ids, 0, VEHICLE_SPEED.size - 1, slot=2)],
@@ -119,18 +189,18 @@ class MovingSubscribers:
 
     def _table(self, slots: NDArray[np.int64]) -> pa.Table:
         x, y = np.empty(slots.size), np.empty(slots.size)
-        corners = (self.network.node_x, self.network.node_y)
-        fill_positions(self.network.arcs, self.next_arc, corners, self._state, slots, (x, y))
+        nodes = (self.network.node_x, self.network.node_y)
+        fill_positions(self.network.arcs, self.next_arc, nodes, self._state, slots, (x, y))
         return pa.table({"id": self.ids[slots], "x": x, "y": y})
 
 
 @dataclass(frozen=True)
-class Moving(PooledWorkload):
-    """Messages and keywords of `over`, boxes around subscribers on the roads; `subscribers` moves them.
+class Moving(Workload):
+    """Messages and keywords of `over`, and boxes around subscribers on roads; `subscribers` moves them.
 
     `network` is "generated", or the name of a network in `folder`/roads ("oldenburg", "oldenburg_brinkhoff", "sanjoaquin");
-    `n_across` is the size of a generated one, `n_destinations` how many places trips lead to. Places of "gazetteer", which
-    is read from `folder` too, are scaled into the square of the roads; `vocabulary_size` is that of tweets.
+    `n_across` is the size of a generated one, `n_destinations` the number of nodes where trips end. The locations of
+    "gazetteer", which is read from `folder` too, are scaled into the square of the roads. `vocabulary_size` is that of tweets.
     """
 
     name: ClassVar[str] = "moving"
@@ -156,10 +226,10 @@ class Moving(PooledWorkload):
     def __post_init__(self) -> None:
         if self.over not in ("tweets", "gazetteer"):
             raise WorkloadError(f"over={self.over!r} is unknown; give 'tweets' or 'gazetteer'")
-        for given, made_up in (("network", "generated"), ("over", "tweets")):
-            name = getattr(self, given)
-            if name != made_up and self.folder is None:
-                raise WorkloadError(f"{given}={name!r} is read from files; give folder=, or {given}={made_up!r}")
+        for field, default in (("network", "generated"), ("over", "tweets")):
+            name = getattr(self, field)
+            if name != default and self.folder is None:
+                raise WorkloadError(f"{field}={name!r} is read from files; give folder=, or {field}={default!r}")
 
     @cached_property
     def base(self) -> Tweets | Gazetteer:
@@ -171,7 +241,7 @@ class Moving(PooledWorkload):
 
     @cached_property
     def roads(self) -> RoadNetwork:
-        """The network."""
+        """The road network."""
         if self.network == "generated" or self.folder is None:
             return RoadNetwork.generate(self.seed, self.n_across)
         return RoadNetwork.read(Path(self.folder) / "roads", self.network)
@@ -189,7 +259,7 @@ class Moving(PooledWorkload):
         return self.base.words
 
     def subscribers(self, n: int, seed: int = 1) -> MovingSubscribers:
-        """The travellers behind `subscriptions(n, seed)`: same ids, same starting places."""
+        """The travellers of `subscriptions(n, seed)`: the same ids and starting positions."""
         return MovingSubscribers(self.roads, n, seed, self.speed, self.mobility, n_destinations=self.n_destinations)
 
     def subscriptions(self, n: int, seed: int = 1) -> pa.Table:
@@ -202,18 +272,21 @@ class Moving(PooledWorkload):
         return pa.table({"id": positions["id"], **self.regions(positions, seed)._asdict()})
 
     def regions(self, positions: pa.Table, seed: int = 1) -> Any:
-        """Boxes around positions."""
+        """Boxes around positions; the size follows from the id."""
         centre = (positions["x"].to_numpy(), positions["y"].to_numpy())
         return self.sampling.boxes_around(centre, self.source.bounds, positions["id"].to_numpy(), seed)
 
     def describe(self) -> dict[str, Any]:
-        used = self.base.describe().get("frequencies", "corpus")
-        own = {"vocabulary_size": self.base.vocabulary_size, "frequencies": used}
-        return {**super().describe(), "folder": None if self.folder is None else str(self.folder), **own}
+        return {
+            **super().describe(),
+            "folder": None if self.folder is None else str(self.folder),
+            "vocabulary_size": self.base.vocabulary_size,
+            "frequencies": self.base.describe().get("frequencies", "corpus"),
+        }
 
 
 class InUnitSquare:
-    """Messages with their places scaled so that all lie in the unit square."""
+    """The messages of another source with their locations scaled into the unit square."""
 
     bounds = (0.0, 0.0, 1.0, 1.0)
 
@@ -225,5 +298,5 @@ class InUnitSquare:
     def locations(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         x0, y0, x1, y1 = self._source.bounds
         x, y = self._source.locations(numbers)
-        # Places are moved a little, perhaps out of the box around all rows.
+        # Locations have a jitter, so some lie outside the box around all rows.
         return np.clip((x - x0) / (x1 - x0), 0.0, 1.0), np.clip((y - y0) / (y1 - y0), 0.0, 1.0)

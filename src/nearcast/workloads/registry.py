@@ -7,17 +7,13 @@ from typing import Any
 
 from nearcast.errors import WorkloadError
 from nearcast.workloads.base import Workload
-from nearcast.workloads.boolean_expressions import BooleanExpressions
-from nearcast.workloads.bursts import Bursts
-from nearcast.workloads.gazetteer import Gazetteer
-from nearcast.workloads.incidents import Incidents
+from nearcast.workloads.corpus import Gazetteer, Incidents
 from nearcast.workloads.long_messages import Cars, Reviews, Ships
 from nearcast.workloads.moving import Moving
-from nearcast.workloads.paper_groups import PaperGroups
-from nearcast.workloads.poi import PointsOfInterest
-from nearcast.workloads.tweets import Tweets
+from nearcast.workloads.short_messages import PointsOfInterest, Tweets
+from nearcast.workloads.variants import BooleanExpressions, Bursts, PaperGroups
 
-_CLASSES: tuple[Any, ...] = (
+_CLASSES: tuple[type[Any], ...] = (
     Tweets,
     Gazetteer,
     Incidents,
@@ -35,7 +31,7 @@ _BY_NAME = {kind.name: kind for kind in _CLASSES}
 
 @dataclass(frozen=True, slots=True)
 class WorkloadInfo:
-    """One line about a workload, and its parameters with their defaults (`...` = must be given)."""
+    """A description of a workload, and its parameters with their defaults (`...` = required)."""
 
     description: str
     parameters: dict[str, Any]
@@ -47,15 +43,15 @@ def workload_names() -> dict[str, WorkloadInfo]:
 
 
 def open_workload(name: str, **parameters: Any) -> Workload:
-    """The workload called `name`; whatever is not given keeps its default."""
+    """The workload called `name`. Parameters left out keep their defaults."""
     kind = _BY_NAME.get(name)
     if kind is None:
         raise WorkloadError(f"there is no workload {name!r}; there are {', '.join(_BY_NAME)}")
-    known = _parameters(kind)
-    unknown = sorted(set(parameters) - set(known))
+    defaults = _parameters(kind)
+    unknown = sorted(set(parameters) - set(defaults))
     if unknown:
-        raise WorkloadError(f"{name} does not take {', '.join(unknown)}; it takes {', '.join(known)}")
-    missing = [field for field, default in known.items() if default is ... and field not in parameters]
+        raise WorkloadError(f"{name} does not take {', '.join(unknown)}; it takes {', '.join(defaults)}")
+    missing = [field for field, default in defaults.items() if default is ... and field not in parameters]
     if missing:
         raise WorkloadError(f"{name} needs {', '.join(missing)}; give it as a parameter")
     workload: Workload = kind(**parameters)

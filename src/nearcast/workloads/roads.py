@@ -1,4 +1,4 @@
-"""Road networks as flat arrays: read from a folder, or generated from a seed.
+"""Road networks as flat arrays, read from a folder or generated from a seed, and the fastest paths on them.
 
 Paper: Brinkhoff 2002 (network-based generator of moving objects): roads have classes, and a class has a speed.
 """
@@ -8,14 +8,110 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow.csv as pa_csv
 from numpy.typing import NDArray
 
 from nearcast.errors import WorkloadError
-from nearcast.workloads.shortest_paths import NO_ARC, Arcs, way_to
+from nearcast.kernels.compile import kernel
+
+NO_ARC = -1
+
+
+class Arcs(NamedTuple):
+    """Every road twice, once from each end. The arcs of node i are `node_start[i]:node_start[i + 1]`."""
+
+    node_start: NDArray[np.int32]  # int32[n_nodes + 1]
+    target: NDArray[np.int32]  # int32[n_arcs], the node at the other end
+    reverse: NDArray[np.int32]  # int32[n_arcs], the same road from the other end
+    length: NDArray[np.float64]  # float64[n_arcs]
+    speed: NDArray[np.float64]  # float64[n_arcs], relative to the fastest road (1.0)
+
+
+class Heap(NamedTuple):
+    """A binary heap of (cost, node), smallest cost on top. Its capacity is one entry per arc and one more."""
+
+    cost: NDArray[np.float64]
+    node: NDArray[np.int32]
+
+
+def fastest_paths(arcs: Arcs, destination: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """For each node the next arc towards `destination` (NO_ARC there, and where no path leads) and the time left.
+
+    Dijkstra's algorithm over flat arrays with a binary heap.
+    """
+    n_nodes, n_arcs = arcs.node_start.size - 1, arcs.target.size
+    next_arc = np.full(n_nodes, NO_ARC, np.int32)
+    time_left = np.full(n_nodes, np.inf)
+    heap = Heap(np.empty(n_arcs + 1), np.empty(n_arcs + 1, np.int32))
+    fill_fastest_paths(arcs, destination, next_arc, time_left, heap)
+    return next_arc, time_left
+
+
+@kernel
+def fill_fastest_paths(arcs: Any, destination: Any, next_arc: Any, time_left: Any, heap: Any) -> int:
+    """Visit nodes in order of their time to `destination`. Returns the number of entries popped from the heap."""
+    time_left[destination] = 0.0
+    heap.cost[0] = 0.0
+    heap.node[0] = destination
+    n_entries = 1
+    n_popped = 0
+    while n_entries > 0:
+        cost = heap.cost[0]
+        node = heap.node[0]
+        n_entries -= 1
+        sift_down(heap, n_entries)
+        n_popped += 1
+        # A faster path was found meanwhile; its older entry is still in the heap.
+        if cost > time_left[node]:
+            continue
+        for arc in range(arcs.node_start[node], arcs.node_start[node + 1]):
+            neighbour = arcs.target[arc]
+            arrival = cost + arcs.length[arc] / arcs.speed[arc]
+            if arrival < time_left[neighbour]:
+                time_left[neighbour] = arrival
+                next_arc[neighbour] = arcs.reverse[arc]
+                sift_up(heap, n_entries, arrival, neighbour)
+                n_entries += 1
+    return n_popped
+
+
+@kernel
+def sift_up(heap: Any, slot: Any, cost: Any, node: Any) -> None:
+    """Insert an entry at `slot`, the first free one, and move it up to its level."""
+    while slot > 0:
+        parent = (slot - 1) // 2
+        if heap.cost[parent] <= cost:
+            break
+        heap.cost[slot] = heap.cost[parent]
+        heap.node[slot] = heap.node[parent]
+        slot = parent
+    heap.cost[slot] = cost
+    heap.node[slot] = node
+
+
+@kernel
+def sift_down(heap: Any, n_left: Any) -> None:
+    """Move the last entry, at `n_left`, to the top and down to its level."""
+    cost = heap.cost[n_left]
+    node = heap.node[n_left]
+    slot = 0
+    while True:
+        child = 2 * slot + 1
+        if child >= n_left:
+            break
+        if child + 1 < n_left and heap.cost[child + 1] < heap.cost[child]:
+            child += 1
+        if heap.cost[child] >= cost:
+            break
+        heap.cost[slot] = heap.cost[child]
+        heap.node[slot] = heap.node[child]
+        slot = child
+    heap.cost[slot] = cost
+    heap.node[slot] = node
+
 
 # Relative speed of road classes 0 (motorway) to 6 (side street).
 CLASS_SPEED = np.array([1.0, 0.85, 0.7, 0.55, 0.45, 0.35, 0.25])
@@ -24,7 +120,7 @@ MIDDLE_CLASS = 3
 
 @dataclass(frozen=True, eq=False)
 class RoadNetwork:
-    """Nodes in the unit square and undirected roads between them; all of it hangs together."""
+    """Nodes in the unit square and undirected roads between them; the network is connected."""
 
     node_x: NDArray[np.float64]  # float64[n_nodes]
     node_y: NDArray[np.float64]
@@ -51,11 +147,11 @@ class RoadNetwork:
 
     @classmethod
     def generate(cls, seed: int = 7, n_across: int = 80, highway_every: int = 10) -> RoadNetwork:
-        """A jittered grid of streets with a tenth missing, every `highway_every`-th line a complete fast road."""
+        """A jittered grid of streets with a tenth missing; every `highway_every`-th line is a complete fast road."""
         if n_across < 2 or highway_every < 1:
             raise WorkloadError(f"n_across={n_across!r}, highway_every={highway_every!r} is not usable; give at least 2 and 1")
         rng = np.random.default_rng(seed)
-        column, row = (side.ravel() for side in np.meshgrid(np.arange(n_across), np.arange(n_across)))
+        column, row = (axis.ravel() for axis in np.meshgrid(np.arange(n_across), np.arange(n_across)))
         x, y = ((line + rng.uniform(-0.35, 0.35, line.size)) / n_across for line in (column, row))
         node = np.arange(n_across * n_across)
         along, across = node[column < n_across - 1], node[row < n_across - 1]
@@ -64,22 +160,22 @@ class RoadNetwork:
         line = np.concatenate([row[along], column[across]])
         is_highway = line % highway_every == 0
         classes = np.where(is_highway, line // highway_every % 2, rng.integers(3, 7, line.size))
-        kept = is_highway | (rng.random(line.size) >= 0.1)
-        return cls._connected(x, y, start[kept], stop[kept], classes[kept])
+        exists = is_highway | (rng.random(line.size) >= 0.1)
+        return cls._connected(x, y, start[exists], stop[exists], classes[exists])
 
     @classmethod
     def _connected(cls, x: Any, y: Any, start: Any, stop: Any, classes: Any) -> RoadNetwork:
-        """Keep the largest part that hangs together, scaled into the unit square with its shape kept."""
+        """The largest connected part, scaled into the unit square; its proportions stay."""
         start, stop = start.astype(np.int32), stop.astype(np.int32)
         whole = _arcs(x.size, start, stop, np.ones(start.size), np.ones(start.size))
         part = _largest_part(whole)
         new_node = np.cumsum(part) - 1
-        kept = part[start] & part[stop] & (start != stop)
+        is_kept = part[start] & part[stop] & (start != stop)
         x, y = x[part].astype(np.float64), y[part].astype(np.float64)
         size = max(float(np.ptp(x)), float(np.ptp(y))) or 1.0
-        new_start, new_stop = (new_node[end[kept]].astype(np.int32) for end in (start, stop))
+        new_start, new_stop = (new_node[end[is_kept]].astype(np.int32) for end in (start, stop))
         return cls(
-            (x - x.min()) / size, (y - y.min()) / size, new_start, new_stop, np.clip(classes[kept], 0, 6).astype(np.int32)
+            (x - x.min()) / size, (y - y.min()) / size, new_start, new_stop, np.clip(classes[is_kept], 0, 6).astype(np.int32)
         )
 
     @property
@@ -99,8 +195,8 @@ class RoadNetwork:
         return _arcs(self.n_nodes, self.road_from, self.road_to, length, CLASS_SPEED[self.road_class])
 
     def route(self, start: int, destination: int) -> list[int]:
-        """The nodes of the fastest way, both ends included."""
-        next_arc, _ = way_to(self.arcs, destination)
+        """The nodes of the fastest path, both ends included."""
+        next_arc, _ = fastest_paths(self.arcs, destination)
         nodes = [start]
         while next_arc[nodes[-1]] != NO_ARC:
             nodes.append(int(self.arcs.target[next_arc[nodes[-1]]]))
@@ -125,8 +221,8 @@ def _largest_part(arcs: Arcs) -> NDArray[np.bool_]:
     unseen = np.ones(n_nodes, bool)
     largest = np.zeros(n_nodes, bool)
     while int(unseen.sum()) > int(largest.sum()):
-        reached = np.isfinite(way_to(arcs, int(np.flatnonzero(unseen)[0]))[1])
-        unseen &= ~reached
-        if reached.sum() > largest.sum():
-            largest = reached
+        is_reached = np.isfinite(fastest_paths(arcs, int(np.flatnonzero(unseen)[0]))[1])
+        unseen &= ~is_reached
+        if is_reached.sum() > largest.sum():
+            largest = is_reached
     return largest

@@ -1,4 +1,4 @@
-"""Subscriptions made from messages: some keywords of a sampled message, a box around its place.
+"""Subscriptions made from messages: some keywords of a sampled message, a box around its location.
 
 Paper: Wang et al. 2017 (AP-Tree), §5.1.1. The paper leaves open whether a range of 1 % is meant of the side or of the area.
 """
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from nearcast.errors import WorkloadError
 from nearcast.kernels.compile import kernel
 from nearcast.workloads.pool import WordChooser
-from nearcast.workloads.randomness import draw, integers, lane_of, stream_key, twist_of, uniforms
-from nearcast.workloads.tables import Boxes, KeywordLists, joined, starts_of
+from nearcast.workloads.randomness import draw, high_key, integers, low_key, stream_key, uniforms
+from nearcast.workloads.tables import Boxes, KeywordLists, concat_lists, starts_of
 
 RangeReading = Literal["side", "area"]
 CHUNK = 1 << 18
@@ -39,9 +39,9 @@ class MessageSource(Protocol):
 
 @dataclass(frozen=True)
 class SubscriptionSampling:
-    """How many keywords and how large a box; `range_low` and `range_high` in percent of the side or of the area.
+    """The number of keywords and the size of boxes; `range_low` and `range_high` are percent of the side or of the area.
 
-    `square=False` gives width and height a size of their own each. With `chooser`, keywords are drawn from the word
+    With `square=False`, width and height are drawn independently. With `chooser`, keywords are drawn from the word
     distribution instead of the sampled message.
     """
 
@@ -76,22 +76,22 @@ class SubscriptionSampling:
             ids = np.arange(first, min(first + CHUNK, n))
             sampled = integers(stream_key(seed, "sampled message"), ids, 0, source.size - 1)
             lists.append(self.choose_lists(source, sampled, ids, seed))
-            piece = self.boxes_around(source.locations(sampled), source.bounds, ids, seed)
-            for column, values in zip(boxes, piece, strict=True):
+            chunk = self.boxes_around(source.locations(sampled), source.bounds, ids, seed)
+            for column, values in zip(boxes, chunk, strict=True):
                 column[first : first + ids.size] = values
-        return joined(lists), boxes
+        return concat_lists(lists), boxes
 
     def choose_lists(
         self, source: MessageSource, sampled: NDArray[np.int64], ids: NDArray[np.int64], seed: int
     ) -> KeywordLists:
         """The keywords of subscriptions `ids`, from the messages `sampled` for them."""
-        wanted = integers(stream_key(seed, "keyword count"), ids, *self.keyword_span)
+        n_keywords = integers(stream_key(seed, "keyword count"), ids, *self.keyword_span)
         if self.chooser is not None:
-            return self.chooser.lists(ids, wanted, seed, "subscription keyword")
-        offered = source.keywords(sampled)
-        start = starts_of(np.minimum(wanted, np.diff(offered.start)))
+            return self.chooser.lists(ids, n_keywords, seed, "subscription keyword")
+        lists = source.keywords(sampled)
+        start = starts_of(np.minimum(n_keywords, np.diff(lists.start)))
         keyword = np.empty(int(start[-1]), np.int32)
-        fill_chosen(offered, stream_key(seed, "chosen keyword"), ids, start, keyword)
+        fill_subsets(lists, stream_key(seed, "chosen keyword"), ids, start, keyword)
         return KeywordLists(start, keyword)
 
     def boxes_around(
@@ -103,10 +103,10 @@ class SubscriptionSampling:
     ) -> Boxes:
         """A box around each centre, its size relative to `bounds`."""
         key = stream_key(seed, "range")
-        across = self._side_share(uniforms(key, ids)) * ((bounds[2] - bounds[0]) / 2)
-        upright = self._side_share(uniforms(key, ids, slot=0 if self.square else 1)) * ((bounds[3] - bounds[1]) / 2)
+        half_width = self._side_share(uniforms(key, ids)) * ((bounds[2] - bounds[0]) / 2)
+        half_height = self._side_share(uniforms(key, ids, slot=0 if self.square else 1)) * ((bounds[3] - bounds[1]) / 2)
         x, y = centre
-        return Boxes(x - across, y - upright, x + across, y + upright)
+        return Boxes(x - half_width, y - half_height, x + half_width, y + half_height)
 
     def _side_share(self, uniform: NDArray[np.float64]) -> NDArray[np.float64]:
         share = (self.range_low + (self.range_high - self.range_low) * uniform) / 100
@@ -114,15 +114,15 @@ class SubscriptionSampling:
 
 
 @kernel
-def fill_chosen(offered: Any, key: Any, ids: Any, start: Any, keyword: Any) -> None:
-    """Write a random subset of each offered list; the offered lists are shuffled in place (Fisher and Yates, cut short)."""
+def fill_subsets(lists: Any, key: Any, ids: Any, start: Any, keyword: Any) -> None:
+    """Write a random subset of each list. The lists are shuffled in place (Fisher and Yates, stopped early)."""
     for row in range(ids.size):
-        lane = lane_of(key, ids[row])
-        twist = twist_of(key, ids[row])
-        first = offered.start[row]
-        n_offered = offered.start[row + 1] - first
-        for taken in range(start[row + 1] - start[row]):
-            other = taken + ((draw(lane, twist, taken) * (n_offered - taken)) >> 32)
-            chosen = offered.keyword[first + other]
-            offered.keyword[first + other] = offered.keyword[first + taken]
-            keyword[start[row] + taken] = chosen
+        low = low_key(key, ids[row])
+        high = high_key(key, ids[row])
+        first = lists.start[row]
+        length = lists.start[row + 1] - first
+        for position in range(start[row + 1] - start[row]):
+            other = position + ((draw(low, high, position) * (length - position)) >> 32)
+            drawn = lists.keyword[first + other]
+            lists.keyword[first + other] = lists.keyword[first + position]
+            keyword[start[row] + position] = drawn

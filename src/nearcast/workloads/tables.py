@@ -1,6 +1,6 @@
 """Flat arrays as the tables that engines read: messages, range messages, subscriptions; keyword ids as words.
 
-The arrays are not copied: a table shares memory with them.
+A table shares the memory of the arrays.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Boxes(NamedTuple):
 
 
 def starts_of(length: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Offsets of consecutive lists of the given lengths."""
+    """The offsets of consecutive lists with these lengths."""
     start = np.zeros(length.size + 1, np.int64)
     np.cumsum(length, out=start[1:])
     if start[-1] > np.iinfo(np.int32).max:
@@ -49,29 +49,29 @@ def starts_of(length: NDArray[np.int64]) -> NDArray[np.int32]:
     return start.astype(np.int32)
 
 
-def joined(pieces: list[KeywordLists]) -> KeywordLists:
-    """Several runs of lists as one."""
-    if len(pieces) == 1:
-        return pieces[0]
-    length = np.concatenate([np.diff(piece.start) for piece in pieces]) if pieces else np.empty(0, np.int64)
-    keyword = np.concatenate([piece.keyword for piece in pieces]) if pieces else np.empty(0, np.int32)
+def concat_lists(parts: list[KeywordLists]) -> KeywordLists:
+    """The lists of all parts, in order."""
+    if len(parts) == 1:
+        return parts[0]
+    length = np.concatenate([np.diff(part.start) for part in parts]) if parts else np.empty(0, np.int64)
+    keyword = np.concatenate([part.keyword for part in parts]) if parts else np.empty(0, np.int32)
     return KeywordLists(starts_of(length), keyword)
 
 
 def message_table(
     ids: NDArray[np.int64],
     keywords: KeywordLists,
-    where: tuple[NDArray[np.float64], NDArray[np.float64]] | Boxes,
+    locations: tuple[NDArray[np.float64], NDArray[np.float64]] | Boxes,
     times: NDArray[np.float64],
 ) -> pa.Table:
     """Messages at points (`x`, `y`) or over boxes (`x0` ... `y1`)."""
-    names = Boxes._fields if isinstance(where, Boxes) else ("x", "y")
-    columns = dict(zip(names, where, strict=True))
+    names = Boxes._fields if isinstance(locations, Boxes) else ("x", "y")
+    columns = dict(zip(names, locations, strict=True))
     return pa.table({"id": ids, "keywords": keywords.array(), **columns, "time": times})
 
 
 def subscription_table(ids: NDArray[np.int64], keywords: KeywordLists, boxes: Boxes) -> pa.Table:
-    """Subscriptions that want all their keywords inside a box."""
+    """Subscriptions with keywords that must all be present, inside a box."""
     return pa.table({"id": ids, "keywords": keywords.array(), **boxes._asdict()})
 
 

@@ -1,6 +1,6 @@
-"""Which words exist and how often each is used: real English frequencies, or a curve fitted to them.
+"""Words and their frequencies: real English ones, or a curve fitted to them.
 
-`wordfreq` (extra `bench`) gives 321,180 words; beyond them, and without the package, words are called `w<rank>`.
+`wordfreq` (extra `bench`) has 321,180 words. Further words, and all words without the package, are called `w<rank>`.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ CURVE = (
     (100, 296.4), (200, 332.4), (400, 360.7), (1000, 396.9), (3000, 449.9), (10000, 522.6), (30000, 603.0),
     (100000, 704.6), (N_LISTED, 794.1),
 )  # fmt: skip
-# A keyword must survive normalisation unchanged and need no quotes in an interest; `w<number>` is kept for made-up words.
+# A keyword must be in its normal form and need no quotes in an interest; `w<number>` is reserved for made-up words.
 _NEEDS_QUOTES = re.compile(r"""[\s"()!&|]""")
 _MADE_UP = re.compile(r"w\d+")
 
 
-def resolve_frequencies(asked: Frequencies) -> Literal["wordfreq", "curve"]:
-    """Which source serves `asked`: "auto" takes the real list when the package is there."""
-    if asked == "curve":
+def resolve_frequencies(choice: Frequencies) -> Literal["wordfreq", "curve"]:
+    """The source for `choice`: "auto" takes the real list if the package is installed."""
+    if choice == "curve":
         return "curve"
     try:
         import wordfreq  # noqa: F401
     except ImportError:
-        if asked == "wordfreq":
+        if choice == "wordfreq":
             raise EnvironmentProblem(
                 "frequencies='wordfreq' needs the package wordfreq, which is not installed; "
                 "install nearcast[bench], or ask for frequencies='curve'"
@@ -68,7 +68,7 @@ def zipf_frequencies(n_words: int, exponent: float = 1.0, offset: float = 1.7) -
 
 
 def ranked_words(n_words: int, source: Literal["wordfreq", "curve"], skip: int = 0) -> pa.Array:
-    """The words behind `word_frequencies`, all distinct."""
+    """The words of `word_frequencies`, all distinct."""
     listed = _listed_words()[skip : skip + n_words] if source == "wordfreq" else pa.array([], pa.string())
     return pa.concat_arrays([listed, made_up_words(len(listed) + skip + 1, n_words - len(listed))])
 

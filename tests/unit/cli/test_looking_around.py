@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from nearcast import machine
 from nearcast.cli.main import app
-from nearcast.cli.options import read_place, read_settings
+from nearcast.cli.options import read_location, read_settings
 from nearcast.engine import registry
 from nearcast.errors import EnvironmentProblem, NearcastError
 from nearcast.pipeline import java
@@ -28,18 +28,18 @@ def run(*arguments: str, expected: int = 0) -> str:
 
 
 def test_doctor_shows_versions_machine_and_kernel_cache() -> None:
-    told = run("doctor")
+    output = run("doctor")
     for part in ("python", "numpy", "numba", "llvmlite", "pyarrow", "shapely", "java", "memory", "compiled kernels"):
-        assert part in told
-    assert machine.cpu_model() in told
-    assert "everything that is required is there" in told
+        assert part in output
+    assert machine.cpu_model() in output
+    assert "everything required is installed" in output
 
 
 def test_doctor_fails_if_a_required_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = machine.version_of
-    monkeypatch.setattr(machine, "version_of", lambda name: None if name in ("numba", "llvmlite") else found(name))
-    told = run("doctor", expected=1)
-    assert "missing: numba: required; pip install numba" in told
+    real_version_of = machine.version_of
+    monkeypatch.setattr(machine, "version_of", lambda name: None if name in ("numba", "llvmlite") else real_version_of(name))
+    output = run("doctor", expected=1)
+    assert "missing: numba: required; pip install numba" in output
 
 
 def test_doctor_does_without_java(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,9 +52,9 @@ def test_doctor_does_without_java(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_doctor_shows_settings_of_the_environment_and_refuses_bad_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEARCAST_MAX_KEYWORD_BYTES", "64")
-    told = run("doctor")
-    assert "NEARCAST_MAX_KEYWORD_BYTES" in told
-    assert "instead of 256" in told
+    output = run("doctor")
+    assert "NEARCAST_MAX_KEYWORD_BYTES" in output
+    assert "instead of 256" in output
     monkeypatch.setenv("NEARCAST_MAX_KEYWORD_BYTES", "many")
     assert "is not a whole number" in run("doctor", expected=1)
 
@@ -68,10 +68,10 @@ def test_doctor_warns_of_interpreted_kernels(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_indexes_lists_every_registered_index_with_its_parameters() -> None:
-    told = run("indexes")
+    output = run("indexes")
     for name in registry.indexes("boolean"):
-        assert name in told
-    assert "node_capacity = 50" in told
+        assert name in output
+    assert "node_capacity = 50" in output
     assert run("indexes", "--kind", "boolean").count("boolean") == len(registry.indexes("boolean"))
 
 
@@ -81,9 +81,9 @@ def test_a_kind_without_indexes_says_so(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_warm_goes_through_every_index_and_says_where_kernels_are_kept() -> None:
-    told = run("warm")
-    assert f"{sum(len(registry.indexes(kind)) for kind in registry.KINDS)} indexes ready" in told
-    assert str(machine.cached_kernels().folder) in told
+    output = run("warm")
+    assert f"{sum(len(registry.indexes(kind)) for kind in registry.KINDS)} indexes ready" in output
+    assert str(machine.cached_kernels().folder) in output
 
 
 # --- generate ----------------------------------------------------------------------------------------------------
@@ -92,8 +92,8 @@ SMALL = ("--set", "vocabulary_size=500", "--set", "frequencies=curve", "--set", 
 
 
 def test_generate_writes_parquet_files_and_says_what_they_are(tmp_path: Path) -> None:
-    told = run("generate", "tweets", "--messages", "30", "--subscriptions", "20", "--out", str(tmp_path / "new"), *SMALL)
-    assert "20 subscriptions and 30 messages of 'tweets' (plane)" in told
+    output = run("generate", "tweets", "--messages", "30", "--subscriptions", "20", "--out", str(tmp_path / "new"), *SMALL)
+    assert "20 subscriptions and 30 messages of 'tweets' (plane)" in output
     messages = pq.read_table(tmp_path / "new" / "messages.parquet")
     subscriptions = pq.read_table(tmp_path / "new" / "subscriptions.parquet")
     assert (messages.num_rows, subscriptions.num_rows) == (30, 20)
@@ -112,9 +112,9 @@ def test_generate_can_keep_keyword_ids_and_repeats_itself(tmp_path: Path) -> Non
 
 
 def test_generate_lists_workloads() -> None:
-    told = run("generate", "--list")
-    assert "tweets" in told
-    assert "(must be given)" in told
+    output = run("generate", "--list")
+    assert "tweets" in output
+    assert "(required)" in output
 
 
 @pytest.mark.parametrize(
@@ -139,13 +139,13 @@ def test_generate_refuses_a_file_as_folder(tmp_path: Path) -> None:
 
 
 def test_settings_are_json_or_text() -> None:
-    given = ("a=3", "b=0.5", "c=true", "d=[1, 3]", "e=side", "f=x=y")
-    assert read_settings(given) == {"a": 3, "b": 0.5, "c": True, "d": (1, 3), "e": "side", "f": "x=y"}
+    pairs = ("a=3", "b=0.5", "c=true", "d=[1, 3]", "e=side", "f=x=y")
+    assert read_settings(pairs) == {"a": 3, "b": 0.5, "c": True, "d": (1, 3), "e": "side", "f": "x=y"}
 
 
 def test_a_place_is_two_or_four_numbers() -> None:
-    assert read_place("-74.5,40") == (-74.5, 40.0)
-    assert read_place("0,0,1,2") == (0.0, 0.0, 1.0, 2.0)
+    assert read_location("-74.5,40") == (-74.5, 40.0)
+    assert read_location("0,0,1,2") == (0.0, 0.0, 1.0, 2.0)
     for wrong in ("1", "1,2,3", "a,b", ""):
-        with pytest.raises(NearcastError, match="is not a place"):
-            read_place(wrong)
+        with pytest.raises(NearcastError, match="is not a location"):
+            read_location(wrong)

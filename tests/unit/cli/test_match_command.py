@@ -58,12 +58,12 @@ def run(*arguments: str, expected: int = 0, stdin: str | None = None) -> Any:
     return result
 
 
-@pytest.mark.parametrize("given", ["parquet", "ndjson", "jsonl", "csv"])
-@pytest.mark.parametrize("wanted", ["parquet", "ndjson", "csv"])
-def test_every_form_of_file_gives_the_same_deliveries(tmp_path: Path, given: str, wanted: str) -> None:
-    subscriptions = write(tmp_path / f"s.{given}", SUBSCRIPTIONS)
-    messages = write(tmp_path / f"m.{given}", MESSAGES)
-    out = tmp_path / f"d.{wanted}"
+@pytest.mark.parametrize("source_format", ["parquet", "ndjson", "jsonl", "csv"])
+@pytest.mark.parametrize("target_format", ["parquet", "ndjson", "csv"])
+def test_every_form_of_file_gives_the_same_deliveries(tmp_path: Path, source_format: str, target_format: str) -> None:
+    subscriptions = write(tmp_path / f"s.{source_format}", SUBSCRIPTIONS)
+    messages = write(tmp_path / f"m.{source_format}", MESSAGES)
+    out = tmp_path / f"d.{target_format}"
     result = run("match", "--subscriptions", subscriptions, "--messages", messages, "--out", str(out), "--batch", "2")
     pairs = read_pairs(out)
     assert set(pairs) == EXPECTED
@@ -260,9 +260,9 @@ def explained(tmp_path: Path, *arguments: str, expected: int = 0) -> str:
 
 def test_explain_tells_why(tmp_path: Path) -> None:
     assert explained(tmp_path, "--id", "2", "--keywords", "coffee sale", "--at", "1,1").startswith("delivered")
-    told = explained(tmp_path, "--id", "2", "--text", "Coffee here!", "--at", "1,1", "--index", "spatial_first")
-    assert told.startswith("not delivered")
-    assert "sale" in told
+    output = explained(tmp_path, "--id", "2", "--text", "Coffee here!", "--at", "1,1", "--index", "spatial_first")
+    assert output.startswith("not delivered")
+    assert "sale" in output
     assert explained(tmp_path, "--id", "1", "--keywords", "coffee", "--at", "-1,-1,0,0").startswith("delivered")
 
 
@@ -281,7 +281,7 @@ def test_explain_takes_number_keywords_and_text_ids(tmp_path: Path) -> None:
         (("--id", "4", "--keywords", "a", "--at", "1,1"), "subscription '4' was rejected: the box"),
         (("--id", "1", "--at", "1,1"), "either --keywords or --text"),
         (("--id", "1", "--keywords", "a", "--text", "a", "--at", "1,1"), "either --keywords or --text"),
-        (("--id", "1", "--keywords", "a", "--at", "here"), "is not a place"),
+        (("--id", "1", "--keywords", "a", "--at", "here"), "is not a location"),
     ],
 )
 def test_explain_refuses_what_it_cannot_explain(tmp_path: Path, arguments: tuple[str, ...], complaint: str) -> None:

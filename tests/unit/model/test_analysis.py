@@ -75,11 +75,11 @@ def test_stemming_brings_texts_and_keywords_together() -> None:
 
 
 def test_stemming_works_in_other_threads() -> None:
-    found: list[str] = []
-    thread = threading.Thread(target=lambda: found.append(Analysis(stem="english").keyword("cats")))
+    keywords: list[str] = []
+    thread = threading.Thread(target=lambda: keywords.append(Analysis(stem="english").keyword("cats")))
     thread.start()
     thread.join()
-    assert found == ["cat"]
+    assert keywords == ["cat"]
 
 
 def test_without_the_package_stemming_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

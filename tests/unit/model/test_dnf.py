@@ -13,7 +13,7 @@ from nearcast.model.dnf import Clause
 from nearcast.model.interest import parse_interest
 
 WORDS = ["a", "b", "c", "d", "e"]
-ASSIGNMENTS = [frozenset(chosen) for n in range(6) for chosen in combinations(WORDS, n)]
+ASSIGNMENTS = [frozenset(subset) for n in range(6) for subset in combinations(WORDS, n)]
 
 expressions = st.recursive(
     st.sampled_from([*WORDS, '"a b"', '"c d e"']),

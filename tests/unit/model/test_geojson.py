@@ -21,7 +21,7 @@ def point(x: float, y: float) -> Box:
 
 
 @pytest.mark.parametrize(
-    "given",
+    "geometry",
     [
         TRIANGLE,
         json.dumps(TRIANGLE),
@@ -35,8 +35,8 @@ def point(x: float, y: float) -> Box:
         shapely.MultiPolygon([shapely.Polygon([(0, 0), (4, 0), (4, 4)])]),
     ],
 )
-def test_every_spelling_of_a_polygon_is_the_same_region(given: object) -> None:
-    assert region(given) == Polygon(TRIANGLE["coordinates"])
+def test_every_spelling_of_a_polygon_is_the_same_region(geometry: object) -> None:
+    assert region(geometry) == Polygon(TRIANGLE["coordinates"])
 
 
 def test_regions_pass_through_checked() -> None:
@@ -47,7 +47,7 @@ def test_regions_pass_through_checked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "reason"),
+    ("geometry", "reason"),
     [
         ("POINT (1 1)", "Point has no area"),
         ("LINESTRING (1 1, 2 2)", "LineString has no area"),
@@ -75,9 +75,9 @@ def test_regions_pass_through_checked() -> None:
         ({"type": "Polygon", "coordinates": [[[5e5, 0], [5e5, 1], [6e5, 1]]]}, "space='plane'"),
     ],
 )
-def test_what_is_no_area_is_refused_with_the_reason(given: object, reason: str) -> None:
+def test_what_is_no_area_is_refused_with_the_reason(geometry: object, reason: str) -> None:
     with pytest.raises(RegionError, match=reason):
-        region(given)
+        region(geometry)
 
 
 def test_deeply_nested_collections_do_not_overflow() -> None:

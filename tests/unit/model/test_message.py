@@ -1,4 +1,4 @@
-"""Messages: words or text, place, times."""
+"""Messages: keywords or text, location, times."""
 
 from __future__ import annotations
 

@@ -31,11 +31,11 @@ def test_the_ascii_shortcut_changes_nothing(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("word", "expected"),
     [("IPad", "ipad"), ("Straße", "strasse"), ("ﬁne", "fine"), ("\uff21\uff22\uff23", "abc"), ("É", "é"), (" a b ", " a b ")],
 )
-def test_keywords_are_folded_and_never_split(given: str, expected: str) -> None:
-    assert normalise(given) == expected
+def test_keywords_are_folded_and_never_split(word: str, expected: str) -> None:
+    assert normalise(word) == expected
 
 
 @pytest.mark.parametrize("word", ["", 5, None, b"word", "x" * 257, "é" * 129, "x" * 10_000, "\ud800", "é\ud800"])

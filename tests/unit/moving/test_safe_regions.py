@@ -10,7 +10,7 @@ import pytest
 
 import nearcast as nc
 from nearcast.errors import IndexParameterError
-from nearcast.model.ids import Id
+from nearcast.model.inputs import Id
 from nearcast.testing.budget import Budget
 from nearcast.testing.scenarios.safe_regions import run_silent_worlds
 
@@ -130,7 +130,7 @@ def test_promises_outlive_the_clearing_away_of_the_dead(monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("index", ["moving_adaptive_tree", "moving_space_first_quadtree"])
 def test_a_message_deep_inside_leaves_room_for_safe_cells(index: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nearcast.moving.index._FIRST_ROOM", 1)
+    monkeypatch.setattr("nearcast.engine.kernel_calls.FIRST_CAPACITY", 1)
     matcher = nc.MovingMatcher(index, "plane", safe_region="cells", positions=lambda ids: {})
     matcher.subscribe([nc.Subscription(1, ["a"], nc.Circle(0, 0, 2)), nc.Subscription(2, ["a"], nc.Box(-2, -2, 2, 2))])
     matcher.publish([nc.Message(i, ["a"], (0.1 * i, 0)) for i in range(4)])

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import nearcast as nc
-from nearcast.model.ids import Id
+from nearcast.model.inputs import Id
 
 AROUND = nc.Box(0, 0, 2, 2)
 AWAY = nc.Box(8, 8, 9, 9)

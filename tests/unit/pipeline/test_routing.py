@@ -11,7 +11,14 @@ import pytest
 import nearcast as nc
 from nearcast.model.analysis import Analysis
 from nearcast.pipeline.plan.clause_view import id_hashes, view_clauses, view_messages
-from nearcast.pipeline.plan.routing import Filed, file_subscriptions, is_reporter, reach_lists, reach_matrix, route_messages
+from nearcast.pipeline.plan.routing import (
+    ShardAssignment,
+    file_subscriptions,
+    reports_here,
+    route_messages,
+    shard_lists,
+    shard_matrix,
+)
 from nearcast.pipeline.plan.shard_plan import ShardPlan
 from nearcast.pipeline.plan.shard_tree import bucket_child, shards_of
 from nearcast.pipeline.plan.step import estimate_cost, routing_table
@@ -25,7 +32,7 @@ World = tuple[pa.Table, pa.Table]
 CELLS = [(mechanism, n) for mechanism in MECHANISMS for n in (1, 3, 8)]
 
 
-def check_routes(plan: ShardPlan, subscriptions: pa.Table, messages: pa.Table) -> Filed:
+def check_routes(plan: ShardPlan, subscriptions: pa.Table, messages: pa.Table) -> ShardAssignment:
     """Every delivery of one process is reported by exactly one shard."""
     matcher = nc.Matcher(space="plane")
     matcher.subscribe_table(subscriptions)
@@ -34,17 +41,17 @@ def check_routes(plan: ShardPlan, subscriptions: pa.Table, messages: pa.Table) -
     assert expected.num_rows > 300
     view = view_clauses(subscriptions, plan.border)
     filed = file_subscriptions(plan.root, plan.n_shards, view, plan.word_order())
-    assert filed.reach.any(axis=1).all()
-    reach = route_messages(plan.root, plan.n_shards, view_messages(messages, plan.keywords), routing_table(plan, filed))
-    position = {identifier: place for place, identifier in enumerate(subscriptions["id"].to_pylist())}
+    assert filed.target_shards.any(axis=1).all()
+    target_shards = route_messages(plan.root, plan.n_shards, view_messages(messages, plan.keywords), routing_table(plan, filed))
+    position = {identifier: row for row, identifier in enumerate(subscriptions["id"].to_pylist())}
     order = np.argsort(view.row)
-    by_row = filed.reach[order]
+    by_row = filed.target_shards[order]
     message = expected["message_id"].to_numpy()
     subscription = np.array([position[identifier] for identifier in expected["subscription_id"].to_pylist()])
     reports = np.zeros(len(message), int)
     for shard in range(plan.n_shards):
-        has_both = by_row[subscription, shard] & reach[message, shard]
-        reports += has_both & is_reporter(shard, by_row[subscription], reach[message])
+        has_both = by_row[subscription, shard] & target_shards[message, shard]
+        reports += has_both & reports_here(shard, by_row[subscription], target_shards[message])
     assert (reports == 1).all()
     return filed
 
@@ -75,10 +82,10 @@ def test_a_tree_stays_right_when_shards_are_split_and_merged(world: World, setti
         check_routes(plan, subscriptions, messages)
     load = [5.0, 1.0, 7.0, 1.5, 2.0, 3.0, 9.0]
     while plan.n_shards > 4:
-        plan.root, kept, gone = merge_shards(plan.root, load)
-        assert kept != gone
-        load[kept] += load[gone]
-        load[gone] = load[-1]
+        plan.root, target, source = merge_shards(plan.root, load)
+        assert target != source
+        load[target] += load[source]
+        load[source] = load[-1]
         load.pop()
         plan.n_shards -= 1
         assert shards_of(plan.root) == list(range(plan.n_shards))
@@ -103,7 +110,7 @@ def test_replication_and_communication_are_counted_on_the_sample(world: World, s
     view = view_clauses(subscriptions, plan.border)
     sample = PlanSample(view, view_messages(messages, plan.keywords), plan.word_order(), 0.0)
     estimate = estimate_cost(plan, sample, subscriptions, messages, 1.0)
-    assert estimate.replication == filed.reach.sum() / subscriptions.num_rows
+    assert estimate.replication == filed.target_shards.sum() / subscriptions.num_rows
     assert estimate.n_shards == len(estimate.load) == 3
 
 
@@ -141,8 +148,8 @@ def test_ids_hash_the_same_way_everywhere_and_evenly() -> None:
 
 
 def test_lists_of_shards_and_matrices_are_the_same() -> None:
-    reach = np.random.default_rng(0).random((50, 70)) < 0.1
-    assert (reach_matrix(reach_lists(reach), 70) == reach).all()
+    target_shards = np.random.default_rng(0).random((50, 70)) < 0.1
+    assert (shard_matrix(shard_lists(target_shards), 70) == target_shards).all()
 
 
 def test_a_subscription_without_words_goes_everywhere_words_decide(settings: PipelineSettings) -> None:
@@ -153,7 +160,7 @@ def test_a_subscription_without_words_goes_everywhere_words_decide(settings: Pip
     alone = pa.table({"id": ["all"], "keywords": lists, "x0": [0.0], "y0": [0.0], "x1": [1.0], "y1": [1.0]})
     filed = file_subscriptions(plan.root, 4, view_clauses(alone, plan.border), plan.word_order())
     assert filed.has_wordless
-    assert filed.reach.all()
+    assert filed.target_shards.all()
 
 
 def test_plans_for_stemmed_words_route_by_stems(settings: PipelineSettings) -> None:
@@ -166,8 +173,8 @@ def test_plans_for_stemmed_words_route_by_stems(settings: PipelineSettings) -> N
     plan = plan_for(subscriptions, messages, stemmed)
     view = view_clauses(subscriptions, plan.border)
     filed = file_subscriptions(plan.root, 3, view, plan.word_order())
-    reach = route_messages(plan.root, 3, view_messages(messages, plan.keywords), routing_table(plan, filed))
-    assert (filed.reach & reach[0]).any(axis=1).all()
+    target_shards = route_messages(plan.root, 3, view_messages(messages, plan.keywords), routing_table(plan, filed))
+    assert (filed.target_shards & target_shards[0]).any(axis=1).all()
 
 
 def test_a_hash_shares_out_evenly_however_many_children_there_are() -> None:

@@ -21,7 +21,7 @@ def test_what_is_given_by_hand_wins_over_the_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("values", "message"),
     [
         ({"shard": 3}, "no pipeline setting 'shard'"),
         ({"shards": "3"}, "is of type str; expected int"),
@@ -29,9 +29,9 @@ def test_what_is_given_by_hand_wins_over_the_file(tmp_path: Path) -> None:
         ({"mechanism": "magic"}, "is unknown; give one of auto, hashing"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(given: dict[str, object], told: str) -> None:
-    with pytest.raises(PipelineError, match=told):
-        read_pipeline_settings(None, given)
+def test_what_cannot_be_meant_is_refused(values: dict[str, object], message: str) -> None:
+    with pytest.raises(PipelineError, match=message):
+        read_pipeline_settings(None, values)
 
 
 def test_a_file_that_is_not_toml_is_told(tmp_path: Path) -> None:
@@ -48,6 +48,6 @@ def test_every_setting_is_in_the_reference_with_its_default() -> None:
 
 
 def test_a_verb_has_defaults_of_its_own_and_whole_numbers_are_numbers() -> None:
-    found = read_pipeline_settings(None, {"max_distance": 10}, {"stream": "rank", "shards": 3})
-    assert (found.stream, found.shards, found.max_distance) == ("rank", 3, 10.0)
+    settings = read_pipeline_settings(None, {"max_distance": 10}, {"stream": "rank", "shards": 3})
+    assert (settings.stream, settings.shards, settings.max_distance) == ("rank", 3, 10.0)
     assert read_pipeline_settings(None, {"shards": 2}, {"shards": 3}).shards == 2

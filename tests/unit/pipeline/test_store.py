@@ -27,7 +27,7 @@ def test_files_are_replaced_as_a_whole_and_listed_when_whole(tmp_path: Path) -> 
 
 def test_json_that_is_missing_or_damaged_is_told(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    with pytest.raises(StoredFormatError, match="is not there"):
+    with pytest.raises(StoredFormatError, match="does not exist"):
         store.read_json("facts.json")
     store.write_bytes("facts.json", b"{")
     with pytest.raises(StoredFormatError, match="is damaged"):

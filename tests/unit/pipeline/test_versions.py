@@ -7,10 +7,18 @@ from pathlib import Path
 import pytest
 
 from nearcast.errors import StoredFormatError
-from nearcast.pipeline.index.version import IndexVersion, ShardBase, current_index, publish_index, read_index
-from nearcast.pipeline.index.version_leases import collect_versions, pinned_index, pinned_numbers, unpin_before
-from nearcast.pipeline.store import Store
-from nearcast.pipeline.versions import current_version, make_current, needed_version, next_version
+from nearcast.pipeline.index.version import (
+    IndexVersion,
+    ShardBase,
+    collect_versions,
+    current_index,
+    leased_index,
+    leased_numbers,
+    publish_index,
+    read_index,
+    release_before,
+)
+from nearcast.pipeline.store import Store, current_version, make_current, needed_version, next_version
 
 
 def put_in_force(store: Store, number: int, before: int | None) -> IndexVersion:
@@ -36,7 +44,7 @@ def test_two_writers_do_not_overwrite_each_other(tmp_path: Path) -> None:
     store = Store(tmp_path)
     put_in_force(store, 1, None)
     put_in_force(store, 2, 1)
-    with pytest.raises(StoredFormatError, match="made to follow 1, but 2 is in force"):
+    with pytest.raises(StoredFormatError, match="made to follow 1, but 2 is current now"):
         make_current(store, "index", 3, 1)
     store.write_bytes("index/CURRENT", b"two")
     with pytest.raises(StoredFormatError, match="expected a number of six digits"):
@@ -46,12 +54,12 @@ def test_two_writers_do_not_overwrite_each_other(tmp_path: Path) -> None:
 def test_a_batch_keeps_the_version_it_pinned(tmp_path: Path) -> None:
     store = Store(tmp_path)
     put_in_force(store, 1, None)
-    assert pinned_index(store, "s", 7).number == 1
+    assert leased_index(store, "s", 7).number == 1
     put_in_force(store, 2, 1)
-    assert pinned_index(store, "s", 7).number == 1
-    assert pinned_index(store, "s", 8).number == 2
-    unpin_before(store, "s", 8)
-    assert pinned_numbers(store) == {2}
+    assert leased_index(store, "s", 7).number == 1
+    assert leased_index(store, "s", 8).number == 2
+    release_before(store, "s", 8)
+    assert leased_numbers(store) == {2}
 
 
 def test_versions_that_nobody_pins_are_collected_with_what_only_they_used(tmp_path: Path) -> None:
@@ -59,14 +67,14 @@ def test_versions_that_nobody_pins_are_collected_with_what_only_they_used(tmp_pa
     for number in range(1, 5):
         put_in_force(store, number, number - 1 or None)
         if number == 2:
-            pinned_index(store, "s", 0)
+            leased_index(store, "s", 0)
     # In the making by somebody else: newer than the one in force.
     store.write_bytes("bases/000005/0-b/data", b"x")
     assert collect_versions(store, keep=1) == [1, 3]
     assert store.names("bases") == ["000002", "000004", "000005"]
     assert store.names("routing") == ["000002", "000004"]
-    assert pinned_index(store, "s", 0).number == 2
-    unpin_before(store, "s", 1)
+    assert leased_index(store, "s", 0).number == 2
+    release_before(store, "s", 1)
     assert collect_versions(store, keep=1) == [2]
 
 
@@ -83,7 +91,7 @@ def test_a_pin_that_comes_while_a_version_is_collected_saves_it(tmp_path: Path, 
 
     monkeypatch.setattr(Store, "delete", pin_then_delete)
     assert collect_versions(store, keep=1) == []
-    assert pinned_index(store, "s", 0).number == 1
+    assert leased_index(store, "s", 0).number == 1
 
 
 def test_a_stream_that_pins_a_version_just_collected_takes_the_one_in_force(
@@ -100,5 +108,5 @@ def test_a_stream_that_pins_a_version_just_collected_takes_the_one_in_force(
         write(self, name, content)
 
     monkeypatch.setattr(Store, "write_bytes", collect_then_write)
-    assert pinned_index(store, "s", 0).number == 2
-    assert pinned_numbers(store) == {2}
+    assert leased_index(store, "s", 0).number == 2
+    assert leased_numbers(store) == {2}

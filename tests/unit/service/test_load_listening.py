@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from nearcast.errors import NearcastError
-from nearcast.load.http_connection import Target
 from nearcast.load.listeners import Listener, Tally
+from nearcast.load.requests import Target
 
 UPGRADED = b"HTTP/1.1 101 Switching Protocols\r\n\r\n"
 

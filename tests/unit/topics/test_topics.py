@@ -16,8 +16,8 @@ from nearcast.topics.records import (
     ENDED,
     MESSAGE,
     PUT,
-    Received,
     Record,
+    TopicEvent,
     ended_record,
     in_groups,
     message_record,
@@ -62,10 +62,10 @@ def test_records_come_in_order_from_any_position(address: TopicAddress) -> None:
     positions = [start.position]
     found: list[bytes] = []
     while len(found) < 10:
-        piece = reader.read(positions[-1], 3, wait_s=10)
-        assert 0 < len(piece.values) <= 3
-        found += piece.values
-        positions.append(piece.position)
+        page = reader.read(positions[-1], 3, wait_s=10)
+        assert 0 < len(page.values) <= 3
+        found += page.values
+        positions.append(page.position)
     assert found == values(0, 10)
     assert reader.read(positions[-1], 10) == ([], positions[-1])
     # Back to where it was before; another reader does the same.
@@ -91,14 +91,14 @@ def test_positions_of_another_topic_are_an_error(address: TopicAddress) -> None:
     after = '{"0": 1000, "1": 1000}' if address.is_kafka else "7:0"
     with pytest.raises(TopicError, match="records are lost to this reader"):
         topic.read(after, 10)
-    with pytest.raises(TopicError, match=r"'nonsense' is no position in"):
+    with pytest.raises(TopicError, match=r"'nonsense' is not a position in"):
         topic.read("nonsense", 10)
     topic.close()
 
 
 def test_a_broker_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("confluent_kafka")
-    monkeypatch.setattr("nearcast.topics.kafka._PATIENCE_S", 0.5)
+    monkeypatch.setattr("nearcast.topics.kafka._TIMEOUT_S", 0.5)
     topic: Topic = open_topic(read_address("kafka://127.0.0.1:1/none"))
     with pytest.raises(TopicError, match=r"'kafka://127\.0\.0\.1:1/none' cannot be read"):
         topic.read("", 1)
@@ -120,8 +120,8 @@ def test_several_writers_of_files_lose_nothing(tmp_path: Path) -> None:
     found = FileTopic(tmp_path).read("", 1000).values
     assert len(found) == len({*found}) == 300
     for name in range(4):
-        own = [value for value in found if value.startswith(b"%d " % name)]
-        assert own == [f"{name} {number} {part}".encode() for number in range(25) for part in range(3)]
+        lines = [value for value in found if value.startswith(b"%d " % name)]
+        assert lines == [f"{name} {number} {part}".encode() for number in range(25) for part in range(3)]
     # What is appended together stays together.
     assert all(found[at].rsplit(b" ", 1)[0] == found[at + 2].rsplit(b" ", 1)[0] for at in range(0, 300, 3))
 
@@ -130,7 +130,7 @@ def test_a_folder_is_appended_once_under_its_name(tmp_path: Path) -> None:
     topic = FileTopic(tmp_path)
     for batch, word in (("match-0", "a"), ("match-1", "b")):
         assert not topic.has_folder(batch)
-        aside = topic.new_aside()
+        aside = topic.new_staging()
         aside.mkdir()
         for name, text in (("part-1", f"{word}1\n{word}2\n"), ("part-2", ""), ("_SUCCESS", "x"), (".part-1.crc", "x")):
             (aside / name).write_text(text)
@@ -148,8 +148,8 @@ def test_old_files_go_and_whoever_needed_them_is_told(tmp_path: Path) -> None:
         topic.append(records(first, 1))
     for number, age in ((0, 100.0), (1, 200.0)):
         os.utime(topic._path(number), (age, age))
-    topic.new_aside().touch()
-    topic.new_aside().mkdir()
+    topic.new_staging().touch()
+    topic.new_staging().mkdir()
     topic.remove_before(150.0)
     aside = [*(tmp_path / ".aside").iterdir()]
     assert len(aside) == 2
@@ -194,16 +194,16 @@ def test_a_topic_has_its_place_below_an_address() -> None:
     "text", ["", "file://", "file:///", "file://host/a", "kafka://a", "kafka:///a", "kafka://a/b/c", "/a", "http://a/b"]
 )
 def test_what_is_no_address_is_said(text: str) -> None:
-    with pytest.raises(TopicError, match="is no address of a topic; expected file:///FOLDER or kafka://HOST:PORT/NAME"):
+    with pytest.raises(TopicError, match="is not the address of a topic; expected file:///FOLDER or kafka://HOST:PORT/NAME"):
         read_address(text)
 
 
 def test_records_are_cloud_events() -> None:
     row = {"id": "7", "keywords": ["zoë"], "x": 1.5, "y": 2.0}
-    assert read_record(message_record("/tenants/a", row).value) == Received(MESSAGE, row)
-    assert read_record(put_record("/tenants/a", "12", row).value) == Received(PUT, row)
+    assert read_record(message_record("/tenants/a", row).value) == TopicEvent(MESSAGE, row)
+    assert read_record(put_record("/tenants/a", "12", row).value) == TopicEvent(PUT, row)
     ended = ended_record("/tenants/a", "13", "7")
-    assert read_record(ended.value) == Received(ENDED, {"id": "7"})
+    assert read_record(ended.value) == TopicEvent(ENDED, {"id": "7"})
     assert ended.key == "7"
     text = ended.value.decode()
     assert text.startswith('{"specversion":"1.0","id":"7-13","source":"/tenants/a","type":"io.nearcast.subscription.ended"')
@@ -213,12 +213,12 @@ def test_records_are_cloud_events() -> None:
     "value", [b"", b"{", b"[]", b"7", b'{"type":"a"}', b'{"data":{}}', b'{"type":1,"data":{}}', b"\xff", b"[" * 100_000]
 )
 def test_what_is_no_record_says_nothing(value: bytes) -> None:
-    assert read_record(value) == Received("", {})
+    assert read_record(value) == TopicEvent("", {})
 
 
 def test_records_are_grouped_by_size() -> None:
-    given = records(0, 7)
-    groups = [*in_groups(given, 2 * len(given[0].value))]
-    assert [record for group in groups for record in group] == given
+    all_records = records(0, 7)
+    groups = [*in_groups(all_records, 2 * len(all_records[0].value))]
+    assert [record for group in groups for record in group] == all_records
     assert [len(group) for group in groups] == [2, 2, 2, 1]
     assert [*in_groups([], 10)] == []

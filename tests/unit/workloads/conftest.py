@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nearcast.workloads.tweets import Tweets
+from nearcast.workloads.short_messages import Tweets
 
 
 @pytest.fixture(scope="session")
@@ -27,7 +27,7 @@ def small_tweets() -> Tweets:
 @pytest.fixture(scope="session")
 def data_folder() -> Path:
     """Real data, where somebody has it."""
-    given = os.environ.get("NEARCAST_DATA")
-    if not given or not (Path(given) / "gazetteer_places.parquet").is_file():
+    folder = os.environ.get("NEARCAST_DATA")
+    if not folder or not (Path(folder) / "gazetteer_places.parquet").is_file():
         pytest.skip("set NEARCAST_DATA to the folder with gazetteer_places.parquet, messages_*.parquet and roads/")
-    return Path(given)
+    return Path(folder)

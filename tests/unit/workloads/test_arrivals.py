@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearcast.workloads.arrivals import DAY_S, MAY_2012, MONTHS_S, Arrivals
+from nearcast.workloads.pool import DAY_S, MAY_2012, MONTHS_S, Arrivals
 
 ARRIVALS = Arrivals(n=100_000, seed=3)
 

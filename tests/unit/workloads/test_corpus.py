@@ -12,8 +12,7 @@ import pytest
 
 from nearcast.errors import WorkloadError
 from nearcast.workloads import open_workload
-from nearcast.workloads.corpus import analysed
-from nearcast.workloads.incidents import SOURCES
+from nearcast.workloads.corpus import SOURCES, analyse_texts
 
 TEXTS = ["Fire at Main Street", "dog, dog and DOG", "...", "flood near the river", "fire near the bridge"]
 
@@ -28,7 +27,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_texts_become_distinct_words_by_the_analysis_of_the_engines() -> None:
-    lists, words = analysed([*TEXTS, None])
+    lists, words = analyse_texts([*TEXTS, None])
     spelled = [words.take(pa.array(lists.keyword[a:b])).to_pylist() for a, b in zip(lists.start, lists.start[1:], strict=False)]
     assert spelled[:3] == [["fire", "at", "main", "street"], ["dog", "and"], []]
     assert spelled[5] == []
@@ -110,5 +109,5 @@ def test_travellers_can_meet_the_messages_of_the_gazetteer(folder: Path) -> None
     messages = workload.messages(300)
     for side in ("x", "y"):
         assert 0.0 <= pc.min(messages[side]).as_py() < pc.max(messages[side]).as_py() <= 1.0
-    told = workload.describe()
-    assert (told["vocabulary_size"], told["frequencies"]) == (len(workload.words), "corpus")
+    description = workload.describe()
+    assert (description["vocabulary_size"], description["frequencies"]) == (len(workload.words), "corpus")

@@ -15,7 +15,7 @@ def network() -> RoadNetwork:
     return RoadNetwork.generate(seed=3, n_across=12, highway_every=4)
 
 
-def places(subscribers: MovingSubscribers) -> np.ndarray:
+def positions_of(subscribers: MovingSubscribers) -> np.ndarray:
     table = subscribers.positions()
     return np.stack([table["x"].to_numpy(), table["y"].to_numpy()], axis=1)
 
@@ -35,9 +35,9 @@ def test_everybody_is_on_a_road(network: RoadNetwork) -> None:
         subscribers.advance()
     start = np.stack([network.node_x[network.road_from], network.node_y[network.road_from]], 1)
     stop = np.stack([network.node_x[network.road_to], network.node_y[network.road_to]], 1)
-    for place in places(subscribers):
-        along = np.clip(((place - start) * (stop - start)).sum(1) / ((stop - start) ** 2).sum(1), 0, 1)
-        assert np.hypot(*(place - start - along[:, None] * (stop - start)).T).min() < 1e-9
+    for position in positions_of(subscribers):
+        along = np.clip(((position - start) * (stop - start)).sum(1) / ((stop - start) ** 2).sum(1), 0, 1)
+        assert np.hypot(*(position - start - along[:, None] * (stop - start)).T).min() < 1e-9
 
 
 @pytest.mark.parametrize("speed", [0.5, 4.0])
@@ -45,20 +45,20 @@ def test_nobody_is_faster_than_allowed(network: RoadNetwork, speed: float) -> No
     subscribers = MovingSubscribers(network, 200, seed=5, speed=speed, n_destinations=8)
     steps = []
     for _ in range(10):
-        before = places(subscribers)
+        before = positions_of(subscribers)
         subscribers.advance()
-        steps.append(np.hypot(*(places(subscribers) - before).T))
+        steps.append(np.hypot(*(positions_of(subscribers) - before).T))
     assert np.max(steps) <= MEDIUM_SPEED * speed + 1e-12
     assert np.mean(steps) > MEDIUM_SPEED * speed * 0.1
 
 
 def test_mobility_is_the_share_that_moves(network: RoadNetwork) -> None:
     subscribers = MovingSubscribers(network, 1000, seed=5, mobility=0.2, n_destinations=8)
-    before = places(subscribers)
+    before = positions_of(subscribers)
     moved = subscribers.advance()
     still = np.setdiff1d(np.arange(1000), moved["id"].to_numpy())
     assert 150 < moved.num_rows < 250
-    assert np.array_equal(places(subscribers)[still], before[still])
+    assert np.array_equal(positions_of(subscribers)[still], before[still])
     assert MovingSubscribers(network, 50, mobility=0.0, n_destinations=2).advance().num_rows == 0
 
 
@@ -80,7 +80,7 @@ def test_a_single_destination_is_reached_and_kept(network: RoadNetwork) -> None:
     for _ in range(300):
         subscribers.advance()
     goal = subscribers.destination_node[0]
-    assert np.allclose(places(subscribers), [network.node_x[goal], network.node_y[goal]])
+    assert np.allclose(positions_of(subscribers), [network.node_x[goal], network.node_y[goal]])
 
 
 def test_trips_go_on_after_arrival(network: RoadNetwork) -> None:
@@ -94,13 +94,13 @@ def test_unusable_arguments_are_refused(network: RoadNetwork) -> None:
     for arguments in ({"mobility": 1.5}, {"speed": -1.0}, {"lifetime": 0.5}, {"n_destinations": 0}):
         with pytest.raises(WorkloadError, match="not usable"):
             MovingSubscribers(network, 1, **arguments)
-    for given, complaint in (
+    for parameters, complaint in (
         ({"network": "oldenburg"}, "give folder="),
         ({"over": "gazetteer"}, "give folder="),
         ({"over": "x"}, "unknown"),
     ):
         with pytest.raises(WorkloadError, match=complaint):
-            open_workload("moving", **given)
+            open_workload("moving", **parameters)
 
 
 def test_the_workload_centres_regions_on_the_travellers_and_keeps_their_size() -> None:
@@ -109,7 +109,7 @@ def test_the_workload_centres_regions_on_the_travellers_and_keeps_their_size() -
     )
     subscriptions = workload.subscriptions(50)
     subscribers = workload.subscribers(50)  # type: ignore[attr-defined]
-    assert np.allclose((subscriptions["x0"].to_numpy() + subscriptions["x1"].to_numpy()) / 2, places(subscribers)[:, 0])
+    assert np.allclose((subscriptions["x0"].to_numpy() + subscriptions["x1"].to_numpy()) / 2, positions_of(subscribers)[:, 0])
     moves = workload.moves(subscribers.advance())  # type: ignore[attr-defined]
     assert moves.schema.names == ["id", "x0", "y0", "x1", "y1"]
     side = subscriptions["x1"].to_numpy() - subscriptions["x0"].to_numpy()

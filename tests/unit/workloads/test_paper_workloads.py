@@ -9,9 +9,8 @@ import pytest
 from nearcast.errors import WorkloadError
 from nearcast.model.interest import parse_interest
 from nearcast.workloads import open_workload
-from nearcast.workloads.boolean_expressions import BooleanExpressions
-from nearcast.workloads.paper_groups import PaperGroups
 from nearcast.workloads.randomness import integers, stream_key
+from nearcast.workloads.variants import BooleanExpressions, PaperGroups
 
 SMALL = {"vocabulary_size": 20_000, "pool": 20_000}
 
@@ -105,7 +104,7 @@ def test_interests_hold_for_the_message_they_were_made_from() -> None:
     workload = BooleanExpressions(**SMALL, n_keywords=(1, 7), frequencies="curve")  # type: ignore[arg-type]
     subscriptions = workload.subscriptions(300)
     assert subscriptions.schema.names == ["id", "interest", "x0", "y0", "x1", "y1"]
-    sampled = workload.numbered(integers(stream_key(1, "sampled message"), np.arange(300), 0, workload.pool - 1))
+    sampled = workload.messages_at(integers(stream_key(1, "sampled message"), np.arange(300), 0, workload.pool - 1))
     kinds = set()
     for text, words in zip(subscriptions["interest"].to_pylist(), sampled["keywords"].to_pylist(), strict=True):
         assert parse_interest(text).holds(set(words)), text
@@ -128,8 +127,8 @@ def test_operators_are_quoted_and_excluded_words_are_not_wanted() -> None:
     negated = [text for text in texts if " AND NOT " in text]
     assert 120 < len(negated) < 280
     for text in negated:
-        wanted, excluded = text.rsplit(" AND NOT ", 1)
-        assert excluded not in wanted.replace("(", " ").replace(")", " ").split()
+        required, excluded = text.rsplit(" AND NOT ", 1)
+        assert excluded not in required.replace("(", " ").replace(")", " ").split()
     for text in texts:
         assert parse_interest(text).clauses()
 

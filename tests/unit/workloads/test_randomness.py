@@ -6,16 +6,17 @@ import numpy as np
 import pytest
 
 from nearcast.errors import WorkloadError
-from nearcast.workloads.alias import alias_table, choose
 from nearcast.workloads.randomness import (
+    alias_table,
+    choose_entry,
     draw,
     draws,
+    high_key,
     integers,
-    lane_of,
+    low_key,
     normal_pair,
     normal_pairs,
     stream_key,
-    twist_of,
     uniforms,
 )
 
@@ -25,7 +26,7 @@ KEY = stream_key(7, "test")
 def test_the_array_form_and_the_kernel_form_give_the_same_bits() -> None:
     numbers = np.array([0, 1, 2, 12_700_000, 2**31, 2**40 + 5])
     for slot in (0, 1, 49, 5000):
-        one_by_one = [draw(lane_of(KEY, n), twist_of(KEY, n), slot) for n in numbers]
+        one_by_one = [draw(low_key(KEY, n), high_key(KEY, n), slot) for n in numbers]
         assert draws(KEY, numbers, slot).tolist() == one_by_one
 
 
@@ -73,9 +74,9 @@ def test_an_alias_table_gives_back_its_distribution() -> None:
     weight = np.array([5.0, 0.0, 1.0, 3.0, 1.0])
     table = alias_table(weight)
     first, second = draws(KEY, np.arange(20_000)), draws(KEY, np.arange(20_000), 1)
-    chosen = np.array([choose(table, a, b) for a, b in zip(first, second, strict=True)])
-    assert np.allclose(np.bincount(chosen, minlength=5) / chosen.size, weight / weight.sum(), atol=0.015)
-    assert not (chosen == 1).any()
+    entries = np.array([choose_entry(table, a, b) for a, b in zip(first, second, strict=True)])
+    assert np.allclose(np.bincount(entries, minlength=5) / entries.size, weight / weight.sum(), atol=0.015)
+    assert not (entries == 1).any()
 
 
 @pytest.mark.parametrize("weight", [[], [0.0, 0.0], [1.0, -1.0, 3.0]])

@@ -10,8 +10,7 @@ import pytest
 
 from nearcast.errors import WorkloadError
 from nearcast.workloads import RoadNetwork
-from nearcast.workloads.roads import CLASS_SPEED
-from nearcast.workloads.shortest_paths import NO_ARC, way_to
+from nearcast.workloads.roads import CLASS_SPEED, NO_ARC, fastest_paths
 
 
 def times_by_relaxation(network: RoadNetwork, destination: int) -> np.ndarray:
@@ -35,12 +34,12 @@ def network() -> RoadNetwork:
 
 def test_times_left_equal_those_of_plain_relaxation(network: RoadNetwork) -> None:
     for destination in (0, 7, network.n_nodes - 1):
-        _, left = way_to(network.arcs, destination)
+        _, left = fastest_paths(network.arcs, destination)
         assert np.allclose(left, times_by_relaxation(network, destination))
 
 
 def test_following_the_next_arc_takes_the_time_left(network: RoadNetwork) -> None:
-    next_arc, left = way_to(network.arcs, 5)
+    next_arc, left = fastest_paths(network.arcs, 5)
     assert next_arc[5] == NO_ARC
     for start in range(0, network.n_nodes, 7):
         node, spent = start, 0.0
@@ -63,7 +62,7 @@ def test_a_generated_network_is_connected_seeded_and_in_the_unit_square(network:
     again, other = RoadNetwork.generate(3, 12, 4), RoadNetwork.generate(4, 12, 4)
     assert np.array_equal(again.node_x, network.node_x)
     assert not np.array_equal(other.node_x, network.node_x)
-    assert np.isfinite(way_to(network.arcs, 0)[1]).all()
+    assert np.isfinite(fastest_paths(network.arcs, 0)[1]).all()
     assert network.n_nodes > 130
     assert network.n_roads > network.n_nodes
     assert 0 <= network.node_x.min() <= network.node_x.max() <= 1

@@ -67,13 +67,15 @@ def test_a_run_of_the_sample_gives_thousands_of_deliveries() -> None:
     words = [set(Analysis().words(text)) for text in messages["text"].to_pylist()]
     boxed = [row for row in sample_subscriptions().to_pylist() if row["region"] is None]
     interests = {row["interest"]: parse_interest(row["interest"]) for row in boxed}
-    holding = {text: np.array([interest.holds(own) for own in words]) for text, interest in interests.items()}
-    found = [
+    holding = {
+        text: np.array([interest.holds(message_words) for message_words in words]) for text, interest in interests.items()
+    }
+    n_deliveries = [
         int((holding[row["interest"]] & (row["x0"] <= x) & (x <= row["x1"]) & (row["y0"] <= y) & (y <= row["y1"])).sum())
         for row in boxed
     ]
-    assert 5_000 < sum(found) < 50_000
-    assert np.mean(np.array(found) > 0) > 0.9
+    assert 5_000 < sum(n_deliveries) < 50_000
+    assert np.mean(np.array(n_deliveries) > 0) > 0.9
 
 
 def test_the_script_writes_the_same_sample_again(data_folder: Path, tmp_path: Path) -> None:

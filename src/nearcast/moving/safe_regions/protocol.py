@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from nearcast.columns.messages import MessageBatch
 from nearcast.errors import NearcastError
 from nearcast.model.delivery import Traffic
-from nearcast.model.ids import Id
+from nearcast.model.inputs import Id
 from nearcast.model.regions import Region
 from nearcast.moving.changes import Changes, joined
 from nearcast.moving.moves import move

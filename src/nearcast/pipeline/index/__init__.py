@@ -1,1 +1,1 @@
-"""Step 3: build the index of each shard and publish them as one version."""
+"""Step 3: build the index of each shard and publish all of them as one version."""

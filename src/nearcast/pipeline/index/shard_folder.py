@@ -1,4 +1,4 @@
-"""A shard as a folder: the matcher's arrays, the subscriptions it shares with others, the words it is found by. Pure Arrow."""
+"""A shard as a folder: the arrays of its matcher, the subscriptions it shares with other shards, its words. No Spark."""
 
 from __future__ import annotations
 
@@ -18,62 +18,62 @@ from nearcast.columns.identifiers import Identifiers
 from nearcast.columns.vocabulary import Vocabulary
 from nearcast.errors import PipelineError
 from nearcast.pipeline.plan.clause_view import view_clauses
-from nearcast.pipeline.plan.routing import WordOrder, child_of_words, file_subscriptions, reach_lists, reach_matrix
+from nearcast.pipeline.plan.routing import WordOrder, child_of_words, file_subscriptions, shard_lists, shard_matrix
 from nearcast.pipeline.plan.shard_plan import ShardPlan
 from nearcast.pipeline.plan.shard_tree import word_nodes
 
 MATCHER, SHARED, WORDS = "matcher", "shared.parquet", "words.parquet"
-REACH = "shards"  # the column with all shards of a subscription or of a message
+SHARD_LIST = "shards"  # the column with the target shards of a subscription or of a message
 
 
 class SharedSubscriptions:
-    """Which shards hold the subscriptions that live in several of them."""
+    """The target shards of those subscriptions that are in several shards."""
 
     def __init__(self, n_shards: int) -> None:
         self._ids = Identifiers()
-        self._reach = np.zeros((0, n_shards), bool)
+        self._target_shards = np.zeros((0, n_shards), bool)
 
     def add(self, ids: pa.Array, lists: pa.Array) -> None:
-        """Note the shards of subscriptions, replacing what was known of them."""
+        """Set the target shards of subscriptions."""
         numbers = self._ids.add(ids)
-        missing = self._ids.n - len(self._reach)
-        self._reach = np.concatenate([self._reach, np.zeros((missing, self._reach.shape[1]), bool)])
-        self._reach[numbers] = reach_matrix(lists, self._reach.shape[1])
+        missing = self._ids.n - len(self._target_shards)
+        self._target_shards = np.concatenate([self._target_shards, np.zeros((missing, self._target_shards.shape[1]), bool)])
+        self._target_shards[numbers] = shard_matrix(lists, self._target_shards.shape[1])
 
-    def forget(self, ids: pa.Array) -> None:
+    def remove(self, ids: pa.Array) -> None:
         numbers = self._ids.find(ids)
-        self._reach[numbers[numbers >= 0]] = False
+        self._target_shards[numbers[numbers >= 0]] = False
 
-    def reach(self, ids: pa.Array) -> NDArray[np.bool_]:
-        """The shards of each subscription; none at all for those that live in one shard only."""
+    def target_shards(self, ids: pa.Array) -> NDArray[np.bool_]:
+        """The target shards of each subscription; none for those that are in one shard only."""
         numbers = self._ids.find(ids)
-        found = np.zeros((len(ids), self._reach.shape[1]), bool)
-        found[numbers >= 0] = self._reach[numbers[numbers >= 0]]
-        return found
+        target_shards = np.zeros((len(ids), self._target_shards.shape[1]), bool)
+        target_shards[numbers >= 0] = self._target_shards[numbers[numbers >= 0]]
+        return target_shards
 
     def table(self) -> pa.Table:
-        """What `add` needs to make the same again."""
-        rows = np.flatnonzero(self._reach.any(axis=1)).astype(np.int32)
+        """The contents as a table with the arguments of `add`."""
+        rows = np.flatnonzero(self._target_shards.any(axis=1)).astype(np.int32)
         ids = self._ids.take(rows) if self._ids.kind is not None else pa.array([], pa.int64())
-        return pa.table({"id": ids, REACH: reach_lists(self._reach[rows])})
+        return pa.table({"id": ids, SHARD_LIST: shard_lists(self._target_shards[rows])})
 
 
 @dataclass(slots=True)
 class OpenShard:
-    """A matcher with what it takes to report each delivery once over all shards."""
+    """A matcher, and what is needed so that each delivery is reported by one shard only."""
 
     number: int
     matcher: Matcher
     shared: SharedSubscriptions
 
     def change(self, removed: pa.Array, rows: pa.Table) -> None:
-        """Forget the subscriptions `removed` and file `rows` (with their column of shards)."""
+        """Remove the subscriptions `removed` and add `rows` (with their column of shards)."""
         self.matcher.unsubscribe(removed.to_pylist())
-        self.shared.forget(removed)
+        self.shared.remove(removed)
         if rows.num_rows:
-            self.matcher.subscribe_table(rows.drop_columns([REACH]))
+            self.matcher.subscribe_table(rows.drop_columns([SHARD_LIST]))
             _raise_rejected(self.matcher)
-            _note_shared(self.shared, rows)
+            _add_shared(self.shared, rows)
 
     def save(self, folder: Path) -> None:
         folder.mkdir(parents=True)
@@ -83,9 +83,9 @@ class OpenShard:
     @classmethod
     def open(cls, number: int, n_shards: int, folder: Path) -> OpenShard:
         shared = SharedSubscriptions(n_shards)
-        noted = pq.read_table(folder / SHARED)
-        if noted.num_rows:
-            shared.add(noted["id"].combine_chunks(), noted[REACH].combine_chunks())
+        table = pq.read_table(folder / SHARED)
+        if table.num_rows:
+            shared.add(table["id"].combine_chunks(), table[SHARD_LIST].combine_chunks())
         return cls(number, Matcher.open(folder / MATCHER), shared)
 
 
@@ -97,17 +97,17 @@ def empty_shard(number: int, plan: ShardPlan, index: str, parameters: Mapping[st
 def build_shard(
     number: int, rows: pa.Table, plan: ShardPlan, index: str, parameters: Mapping[str, Any], history: pa.Table | None
 ) -> OpenShard:
-    """File the rows of one shard; they were validated when they were routed."""
+    """A shard with these rows, which were validated when they were routed."""
     shard = empty_shard(number, plan, index, parameters, history)
-    shard.matcher.subscribe_table(rows.drop_columns([REACH]))
+    shard.matcher.subscribe_table(rows.drop_columns([SHARD_LIST]))
     _raise_rejected(shard.matcher)
-    _note_shared(shard.shared, rows)
+    _add_shared(shard.shared, rows)
     return shard
 
 
 @dataclass(slots=True)
 class RoutedRows:
-    """Subscriptions with the column of their shards, the words they are filed under, and the rows that cannot be used."""
+    """Subscriptions with the column of their shards, the words under which they are filed, and the rejected rows."""
 
     rows: pa.Table
     words: pa.Table
@@ -116,20 +116,20 @@ class RoutedRows:
 
 
 def route_rows(subscriptions: pa.Table, plan: ShardPlan, order: WordOrder) -> RoutedRows:
-    """Where each usable row of a table of subscriptions lives."""
+    """The target shards of each usable row of a table of subscriptions."""
     view = view_clauses(subscriptions, plan.border)
-    filed = file_subscriptions(plan.root, plan.n_shards, view, order)
-    rows = subscriptions.take(pa.array(view.row)).append_column(REACH, reach_lists(filed.reach))
+    assignment = file_subscriptions(plan.root, plan.n_shards, view, order)
+    rows = subscriptions.take(pa.array(view.row)).append_column(SHARD_LIST, shard_lists(assignment.target_shards))
     tables = []
-    for node, (place, words) in enumerate(zip(word_nodes(plan.root), filed.words, strict=True)):
-        named = keyword_names(plan, words)
-        child = child_of_words(place, order, words)
-        tables.append(pa.table({"node": np.full(len(words), node, np.int32), "child": child, "keyword": named}))
-    return RoutedRows(rows, words_table(plan, tables), filed.has_wordless, view.rejected)
+    for number, (node, words) in enumerate(zip(word_nodes(plan.root), assignment.words, strict=True)):
+        child = child_of_words(node, order, words)
+        columns = {"node": np.full(len(words), number, np.int32), "child": child, "keyword": keyword_names(plan, words)}
+        tables.append(pa.table(columns))
+    return RoutedRows(rows, words_table(plan, tables), assignment.has_wordless, view.rejected)
 
 
 def keyword_names(plan: ShardPlan, words: NDArray[np.int32]) -> pa.Array:
-    """Keywords by their ids in the plan, as a column: strings, or the caller's numbers."""
+    """The keywords of ids of the plan, as a column: strings, or numbers of the caller."""
     space = plan.keywords.space
     if isinstance(space, Vocabulary):
         return space.words().take(pa.array(words)).cast(pa.string())
@@ -137,17 +137,17 @@ def keyword_names(plan: ShardPlan, words: NDArray[np.int32]) -> pa.Array:
 
 
 def words_table(plan: ShardPlan, tables: list[pa.Table]) -> pa.Table:
-    """Tables of (node, child, keyword) as one, each row once."""
+    """The union of tables of (node, child, keyword), each row once."""
     keyword = pa.int32() if plan.keywords.name == "numbers" else pa.string()
     schema = pa.schema({"node": pa.int32(), "child": pa.int32(), "keyword": keyword})
     whole = pa.concat_tables([schema.empty_table(), *[table.cast(schema) for table in tables if table.num_rows]])
     return whole.group_by(["node", "child", "keyword"]).aggregate([])
 
 
-def _note_shared(shared: SharedSubscriptions, rows: pa.Table) -> None:
-    several = rows.filter(pc.greater(pc.list_value_length(rows[REACH]), 1))
+def _add_shared(shared: SharedSubscriptions, rows: pa.Table) -> None:
+    several = rows.filter(pc.greater(pc.list_value_length(rows[SHARD_LIST]), 1))
     if several.num_rows:
-        shared.add(several["id"].combine_chunks(), several[REACH].combine_chunks())
+        shared.add(several["id"].combine_chunks(), several[SHARD_LIST].combine_chunks())
 
 
 def _raise_rejected(matcher: Matcher) -> None:
@@ -155,5 +155,5 @@ def _raise_rejected(matcher: Matcher) -> None:
         row, reason = matcher.report.rejected[0]
         raise PipelineError(
             f"{len(matcher.report.rejected)} routed subscriptions were rejected; the first, row {row}: {reason}; "
-            "the table changed between two steps: run nearcast pipeline index again"
+            "the table changed between two steps; run again: nearcast pipeline index"
         )

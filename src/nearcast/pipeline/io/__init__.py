@@ -1,1 +1,1 @@
-"""Sources and sinks: files, Kafka topics, Delta."""
+"""Sources and sinks: files, topics, Kafka, Delta."""

@@ -1,22 +1,21 @@
 """Where deliveries go: exactly once into Parquet, Delta and topics of files; at least once, with an id, into other formats.
 
-Parquet: a batch is written aside and moved to `batch=<id>` in one step; a batch that is there already is not written again.
-Readers of the folder see whole batches only, whatever died in between.
+Parquet: a batch is written to staging and moved to `batch=<id>` in one step; a batch that exists is not written again. So
+readers of the folder see only complete batches, whatever failed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from nearcast.pipeline.io.row_ids import delivery_id
-from nearcast.pipeline.io.topic_frames import TOPIC, delivery_records
-from nearcast.pipeline.io.topic_sink import FileTopicSink, KafkaTopicSink, Records
+from nearcast.pipeline.io.topic_frames import TOPIC, delivery_id, delivery_records, with_connector
 from nearcast.pipeline.settings import PipelineSettings
-from nearcast.pipeline.store import Store
-from nearcast.pipeline.stream_folders import StreamArea
-from nearcast.topics.topic import read_address
+from nearcast.pipeline.store import Store, StreamFolders
+from nearcast.topics.files import FileTopic
+from nearcast.topics.topic import TopicAddress, read_address
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -27,20 +26,20 @@ WithId = Callable[["DataFrame", int], "DataFrame"]
 
 
 class Sink(Protocol):
-    """Takes the deliveries of one batch after the other; a batch may come again."""
+    """Writes the deliveries of batches, in order; a batch may be repeated."""
 
     @property
-    def place(self) -> str:
-        """Where the deliveries are, for people."""
+    def location(self) -> str:
+        """Where the deliveries are, as a readable text."""
 
     def has(self, batch: int) -> bool:
-        """Whether a batch is known to be there, so that it need not be made again."""
+        """Whether a batch is known to be written, so that it need not run again."""
 
     def write(self, deliveries: DataFrame, batch: int, staging: str) -> None:
-        """Compute and write; `staging` is a folder of the store for this try alone."""
+        """Compute and write the deliveries; `staging` is a folder of the store for this attempt only."""
 
     def commit(self, batch: int, staging: str) -> None:
-        """Make visible what `write` wrote."""
+        """Publish what `write` wrote."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,7 @@ class ParquetSink:
     folder: str
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         return self.store.address(self.folder)
 
     def has(self, batch: int) -> bool:
@@ -70,14 +69,14 @@ class ParquetSink:
 
 @dataclass(frozen=True, slots=True)
 class DeltaSink:
-    """A Delta table; the batch is a transaction of the stream, and Delta skips those it has."""
+    """A Delta table. A batch is a transaction of the stream; Delta skips transactions that it has."""
 
     path: str
     stream: str
     options: Mapping[str, Any]
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         return self.path
 
     def has(self, batch: int) -> bool:
@@ -88,12 +87,12 @@ class DeltaSink:
         deliveries.write.format("delta").options(**options).mode("append").save(self.path)
 
     def commit(self, batch: int, staging: str) -> None:
-        """Nothing to do: Delta commits what it writes."""
+        """Nothing to do: Delta commits in `write`."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamedSink:
-    """Any format of Spark, appended to; each row has a delivery id, the same whenever it is written again."""
+    """Any format of Spark, in append mode. Each row has an id that is the same whenever it is written again."""
 
     format: str
     path: str
@@ -101,7 +100,7 @@ class NamedSink:
     with_id: WithId
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         return self.path or self.format
 
     def has(self, batch: int) -> bool:
@@ -118,26 +117,28 @@ class NamedSink:
             writer.save()
 
     def commit(self, batch: int, staging: str) -> None:
-        """Nothing to do: what was appended is there, perhaps twice."""
+        """Nothing to do: the rows are written, perhaps twice."""
 
 
 def sink_of(settings: PipelineSettings) -> Sink:
-    """The sink that the settings name."""
-    area = StreamArea(settings.stream)
+    """The sink of the settings."""
+    folders = StreamFolders(settings.stream)
     if settings.sink_format == "parquet":
-        # The same store where none is named, so that the move stays on one file system.
+        # By default in the work folder, so that the move stays on one file system.
         return (
-            ParquetSink(Store(settings.sink), "deliveries") if settings.sink else ParquetSink(settings.store, area.deliveries)
+            ParquetSink(Store(settings.sink), "deliveries")
+            if settings.sink
+            else ParquetSink(settings.store, folders.deliveries)
         )
     if settings.sink_format == "delta":
-        return DeltaSink(settings.sink or settings.store.address(area.deliveries), settings.stream, settings.sink_options)
+        return DeltaSink(settings.sink or settings.store.address(folders.deliveries), settings.stream, settings.sink_options)
     if settings.sink_format == TOPIC:
         return topic_sink(settings, delivery_records)
     return NamedSink(settings.sink_format, settings.sink, settings.sink_options, with_delivery_id)
 
 
 def topic_sink(settings: PipelineSettings, records: Records) -> Sink:
-    """The topic that the settings name."""
+    """The sink into the topic of the settings."""
     address = read_address(settings.sink)
     if address.is_kafka:
         return KafkaTopicSink(address, settings.stream, records, settings.sink_options)
@@ -149,12 +150,71 @@ def with_delivery_id(deliveries: DataFrame, batch: int) -> DataFrame:
 
 
 def _as_records(named: DataFrame) -> DataFrame:
-    """Rows as Kafka takes them: the id as key, everything as value."""
+    """Rows for Kafka: the id as key, all columns as value."""
     from pyspark.sql import functions as F  # noqa: N812
 
     return named.select(F.col(DELIVERY_ID).alias("key"), F.to_json(F.struct(*named.columns)).alias("value"))
 
 
 def without_repeats(deliveries: DataFrame) -> DataFrame:
-    """What a sink that may hold repeats really says: each delivery once."""
+    """The deliveries of a sink that may contain repeats, each once."""
     return deliveries.dropDuplicates([DELIVERY_ID])
+
+
+Records = Callable[["DataFrame", str, int], "DataFrame"]
+"""Converts the rows of a batch of a stream to records: `key` and `value`."""
+
+
+class FileTopicSink:
+    """Exactly once: Spark writes the files of a batch to a staging folder; `commit` appends them to the topic."""
+
+    def __init__(self, address: TopicAddress, stream: str, records: Records) -> None:
+        self._address, self._stream, self._records = address, stream, records
+        self._staging_folders: dict[str, Path] = {}
+
+    @property
+    def location(self) -> str:
+        return str(self._address)
+
+    def has(self, batch: int) -> bool:
+        return self._topic().has_folder(self._name(batch))
+
+    def write(self, deliveries: DataFrame, batch: int, staging: str) -> None:
+        folder = self._staging_folders[staging] = self._topic().new_staging()
+        self._records(deliveries, self._stream, batch).select("value").write.option("compression", "none").text(str(folder))
+
+    def commit(self, batch: int, staging: str) -> None:
+        topic = self._topic()
+        topic.append_folder(self._name(batch), self._staging_folders.pop(staging))
+        topic.forget_folders(f"{self._stream}-", self._name(batch))
+
+    def _topic(self) -> FileTopic:
+        return FileTopic(Path(self._address.name))
+
+    def _name(self, batch: int) -> str:
+        return f"{self._stream}-{batch}"
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaTopicSink:
+    """At least once: a batch that fails and runs again may be written twice, with the same ids."""
+
+    address: TopicAddress
+    stream: str
+    records: Records
+    options: Mapping[str, Any]
+
+    @property
+    def location(self) -> str:
+        return str(self.address)
+
+    def has(self, batch: int) -> bool:
+        return False
+
+    def write(self, deliveries: DataFrame, batch: int, staging: str) -> None:
+        named = {"kafka.bootstrap.servers": self.address.servers, "topic": self.address.name}
+        options = {**named, **{str(name): str(value) for name, value in self.options.items()}}
+        with_connector(self.records(deliveries, self.stream, batch).write.format("kafka").options(**options).save)
+
+    def commit(self, batch: int, staging: str) -> None:
+        """Nothing to do: the records are in the topic."""

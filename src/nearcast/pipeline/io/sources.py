@@ -1,4 +1,4 @@
-"""Where tables come from: any format of Spark, at once or as a stream; records that do not parse get a column of their own."""
+"""Tables from any format of Spark, as a batch or a stream. Records that do not parse have a column of their own."""
 
 from __future__ import annotations
 
@@ -21,42 +21,39 @@ _PARSED = ("json", "csv")
 
 
 def read_messages(
-    session: SparkSession, settings: PipelineSettings, is_stream: bool, wanted: Sequence[str] = RAW_COLUMNS
+    session: SparkSession, settings: PipelineSettings, is_stream: bool, names: Sequence[str] = RAW_COLUMNS
 ) -> DataFrame:
-    """Raw messages under our names of the columns that are wanted, and nothing else."""
+    """Raw messages with the columns `names`, as the settings map them; others are dropped."""
     reader: Any = session.readStream if is_stream else session.read
     kind, schema = settings.messages_format, settings.messages_schema
     options = {str(name): str(value) for name, value in settings.messages_options.items()}
     if kind == TOPIC:
-        found = read_topic_messages(reader, read_address(settings.messages), options, schema)
-        return _named(found, settings.columns, wanted)
+        messages = read_topic_messages(reader, read_address(settings.messages), options, schema)
+        return _select(messages, settings.columns, names)
     if kind == "kafka":
-        return _named(
-            _kafka_values(with_connector(reader.format("kafka").options(**options).load), _needed(schema, kind)),
-            settings.columns,
-            wanted,
-        )
+        values = with_connector(reader.format("kafka").options(**options).load)
+        return _select(_kafka_values(values, _require_schema(schema, kind)), settings.columns, names)
     if kind in _PARSED:
         options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT, **options}
-        reader = reader.schema(f"{_needed(schema, kind)}, {CORRUPT} string")
+        reader = reader.schema(f"{_require_schema(schema, kind)}, {CORRUPT} string")
     elif schema:
         reader = reader.schema(schema)
     elif is_stream and kind == "parquet":
-        # A stream of files asks for the schema first; the files that are there have it.
+        # A stream of files needs a schema in advance; existing files have it.
         reader = reader.schema(session.read.options(**options).parquet(settings.messages).schema)
     loaded = reader.format(kind).options(**options)
-    return _named(loaded.load(settings.messages) if settings.messages else loaded.load(), settings.columns, wanted)
+    return _select(loaded.load(settings.messages) if settings.messages else loaded.load(), settings.columns, names)
 
 
 def read_subscriptions(session: SparkSession, settings: PipelineSettings) -> DataFrame:
-    """Subscriptions with the columns engines know."""
+    """The subscriptions, with the columns that engines know."""
     if settings.subscriptions_format == "index":
         return current_rows(session, settings, current_index(settings.store))
     if not settings.subscriptions:
         raise PipelineError("no subscriptions were named; give --set subscriptions=PATH")
     options = {str(name): str(value) for name, value in settings.subscriptions_options.items()}
-    found = session.read.format(settings.subscriptions_format).options(**options).load(settings.subscriptions)
-    return _whole_ids(found.select(*[name for name in found.columns if name in SUBSCRIPTION_COLUMNS]))
+    rows = session.read.format(settings.subscriptions_format).options(**options).load(settings.subscriptions)
+    return _cast_ids(rows.select(*[name for name in rows.columns if name in SUBSCRIPTION_COLUMNS]))
 
 
 def _kafka_values(frame: DataFrame, schema: str) -> DataFrame:
@@ -67,26 +64,26 @@ def _kafka_values(frame: DataFrame, schema: str) -> DataFrame:
     return frame.select(parsed.alias("value")).select("value.*")
 
 
-def _named(frame: DataFrame, columns: Mapping[str, Any], wanted: Sequence[str]) -> DataFrame:
+def _select(frame: DataFrame, columns: Mapping[str, Any], names: Sequence[str]) -> DataFrame:
     from pyspark.sql import functions as F  # noqa: N812
 
     missing = [theirs for theirs in columns.values() if theirs not in frame.columns]
     if missing:
         raise PipelineError(f"the messages have no columns {missing}; they have {frame.columns}: correct 'columns'")
-    chosen = {name: columns.get(name, name) for name in wanted}
-    present = {ours: theirs for ours, theirs in chosen.items() if theirs in frame.columns}
+    mapped = {name: columns.get(name, name) for name in names}
+    present = {ours: theirs for ours, theirs in mapped.items() if theirs in frame.columns}
     if "id" not in present:
         raise PipelineError(f"the messages have no column 'id'; they have {frame.columns}: name it with columns = {{id = ...}}")
-    return _whole_ids(frame.select(*[F.col(theirs).alias(ours) for ours, theirs in present.items()]))
+    return _cast_ids(frame.select(*[F.col(theirs).alias(ours) for ours, theirs in present.items()]))
 
 
-def _whole_ids(frame: DataFrame) -> DataFrame:
-    """Ids as long or string, whatever integer the source has."""
+def _cast_ids(frame: DataFrame) -> DataFrame:
+    """Ids as long or string, whatever integer type the source has."""
     kind = frame.schema["id"].dataType.simpleString()
     return frame.withColumn("id", frame["id"].cast("long")) if kind in ("int", "smallint", "tinyint") else frame
 
 
-def _needed(schema: str, kind: str) -> str:
+def _require_schema(schema: str, kind: str) -> str:
     if not schema:
         raise PipelineError(f"format {kind!r} needs messages_schema, for example 'id long, text string, x double, y double'")
     return schema

@@ -1,7 +1,7 @@
-"""Subscriptions that change in a topic: before each batch of messages, the index takes up what has come.
+"""Subscriptions that change in a topic: before each batch of messages, all changes in the topic are applied to the index.
 
-The messages of a batch are fixed before it begins, so every change that was in the topic before such a message is in the index
-that the message meets. How far the topic was read is part of the version: changes are taken up once, whatever dies.
+The messages of a batch are fixed before it starts. So every change that was in the topic before a message is in the index that
+matches the message. The position in the topic is part of the version: each change is applied once, whatever fails.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from nearcast.errors import StoredFormatError
 from nearcast.pipeline.index.deltas import pack_deltas, publish_changes
-from nearcast.pipeline.index.empty_version import SUBSCRIPTION_SCHEMA, publish_empty_index
+from nearcast.pipeline.index.step import SUBSCRIPTION_SCHEMA, publish_empty_index
 from nearcast.pipeline.index.version import IndexVersion, current_index, current_number
 from nearcast.pipeline.io.topic_frames import TOPIC
 from nearcast.pipeline.settings import PipelineSettings
@@ -34,52 +34,52 @@ def has_change_topic(settings: PipelineSettings) -> bool:
     return settings.changes_format == TOPIC and bool(settings.changes)
 
 
-def begin_index(settings: PipelineSettings) -> None:
-    """Make an index of nobody if there is none, so that changes have something to change."""
+def ensure_index(settings: PipelineSettings) -> None:
+    """Publish an empty index if there is none."""
     if has_change_topic(settings) and current_number(settings.store) is None:
         publish_empty_index(settings)
 
 
-def take_up_changes(session: SparkSession, settings: PipelineSettings) -> IndexVersion:
-    """The version in force with every change that is in the topic now."""
+def apply_topic_changes(session: SparkSession, settings: PipelineSettings) -> IndexVersion:
+    """Apply every change that is in the topic now; returns the resulting version."""
     topic = _topic(settings.changes, settings.stream)
     for _ in range(_TRIES - 1):
         try:
-            return _take_up(session, settings, topic)
+            return _apply(session, settings, topic)
         except StoredFormatError:
-            # Somebody else put a version in force meanwhile: begin with that one.
+            # Another process published a version meanwhile: start from that one.
             continue
-    return _take_up(session, settings, topic)
+    return _apply(session, settings, topic)
 
 
 @lru_cache(4)
 def _topic(address: str, stream: str) -> Topic:
-    """One for each stream of this process: a broker takes longer to connect to than to be read."""
+    """One per stream and process: connecting to a broker takes longer than reading from it."""
     return open_topic(read_address(address))
 
 
-def _take_up(session: SparkSession, settings: PipelineSettings, topic: Topic) -> IndexVersion:
+def _apply(session: SparkSession, settings: PipelineSettings, topic: Topic) -> IndexVersion:
     version = current_index(settings.store)
     while True:
-        piece = topic.read(version.taken, _AT_ONCE)
-        if not piece.values:
+        page = topic.read(version.taken, _AT_ONCE)
+        if not page.values:
             return version
-        version = publish_changes(change_table(piece.values, version.id_type), settings, piece.position)
+        version = publish_changes(change_table(page.values, version.id_type), settings, page.position)
         if len(version.deltas) >= settings.max_deltas:
             version = pack_deltas(session, settings)
 
 
 def change_table(values: Iterable[bytes], id_type: str) -> pa.Table:
-    """The last change of each subscription. Records that say nothing about one are passed over."""
+    """The last change of each subscription. Other records are skipped."""
     rows: dict[str, dict[str, Any]] = {}
     for value in values:
-        received = read_record(value)
-        id = received.data.get("id")
-        if received.type not in (PUT, ENDED) or not _is_id(id, id_type):
+        event = read_record(value)
+        id = event.data.get("id")
+        if event.type not in (PUT, ENDED) or not _is_id(id, id_type):
             continue
-        row: dict[str, Any] = {"id": str(id), "change": 1 if received.type == PUT else -1}
-        if received.type == PUT:
-            row |= {field.name: _fitting(received.data.get(field.name), field.type) for field in [*SUBSCRIPTION_SCHEMA][1:]}
+        row: dict[str, Any] = {"id": str(id), "change": 1 if event.type == PUT else -1}
+        if event.type == PUT:
+            row |= {field.name: _convert(event.data.get(field.name), field.type) for field in [*SUBSCRIPTION_SCHEMA][1:]}
         rows.pop(row["id"], None)
         rows[row["id"]] = row
     schema = SUBSCRIPTION_SCHEMA.append(pa.field("change", pa.int8()))
@@ -93,8 +93,8 @@ def _is_id(id: object, id_type: str) -> bool:
     return id_type == "string" or (str(id).removeprefix("-").isdecimal() and abs(int(id)) < 2**63)
 
 
-def _fitting(value: Any, kind: pa.DataType) -> Any:
-    """The value as its column takes it. What does not fit becomes something that the check of the row will name."""
+def _convert(value: Any, kind: pa.DataType) -> Any:
+    """The value in the type of its column. A value that does not fit becomes one that the validation of the row rejects."""
     if value is None:
         return None
     if pa.types.is_list(kind):
@@ -103,5 +103,5 @@ def _fitting(value: Any, kind: pa.DataType) -> Any:
     if pa.types.is_floating(kind):
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
         return float(value) if is_number else math.nan
-    # A region may be an object of its own, or the text of one.
+    # A region may be an object, or the text of one.
     return value if isinstance(value, str) else json.dumps(value)

@@ -1,4 +1,7 @@
-"""Topics as Spark reads and writes them: lines of files or values of Kafka, their CloudEvents envelope taken off or put on."""
+"""Topics as Spark reads and writes them: lines of files or values of Kafka, without or with their CloudEvents envelope.
+
+The ids of deliveries and changes are the same whenever a row is written again, so readers can detect repeats.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nearcast.errors import PipelineError
-from nearcast.pipeline.io.row_ids import change_id, delivery_id
 from nearcast.pipeline.prepare.cleaning import CORRUPT
 from nearcast.topics.files import ENDING, FileTopic
 from nearcast.topics.records import CHANGE, ENDED, MATCH, MESSAGE, MOVE, PUT
@@ -15,6 +17,27 @@ from nearcast.topics.topic import TopicAddress
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+
+
+def delivery_id() -> Column:
+    """The id of a delivery: a hash of the message and the subscription, the same whenever the row is written."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    return _digest(F.struct("message_id", "subscription_id"))
+
+
+def change_id(batch: int) -> Column:
+    """The id of a change: a hash that includes the batch, because only different batches can repeat a change in one tick."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    return _digest(F.struct(F.lit(batch).alias("batch"), "tick", "subscription_id", "message_id", "change"))
+
+
+def _digest(row: Column) -> Column:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    return F.sha2(F.to_json(row), 256)
+
 
 TOPIC = "topic"
 """The format of messages, changes and deliveries that are records of a topic."""
@@ -25,11 +48,11 @@ CHANGE_SCHEMA = (
     f"{_BOX}, k int, spatial_weight double"
 )
 MOVE_SCHEMA = f"id string, region string, time double, {_BOX}"
-"""What messages, subscriptions and moves in topics may have, unless the settings say otherwise."""
+"""The columns of messages, subscriptions and moves in topics, unless the settings have a schema."""
 
 
 def read_topic_messages(reader: Any, address: TopicAddress, options: Mapping[str, str], schema: str) -> DataFrame:
-    """Messages of a topic under the names of their table; `reader` is that of a batch or of a stream."""
+    """The messages of a topic as a table; `reader` is that of a batch or of a stream."""
     from pyspark.sql import functions as F  # noqa: N812
 
     parsed = _events(reader, address, options, schema or MESSAGE_SCHEMA)
@@ -39,9 +62,9 @@ def read_topic_messages(reader: Any, address: TopicAddress, options: Mapping[str
 
 
 def read_topic_changes(reader: Any, address: TopicAddress, options: Mapping[str, str], schema: str) -> DataFrame:
-    """Changes of subscriptions, with a column that says whether they are filed or end; records of other types are passed over.
+    """Changes of subscriptions with a column `change` (1 or -1). Records of other types are skipped.
 
-    What is no record at all has no id, and is put aside for that.
+    A value that is not a record has no id and is quarantined for that.
     """
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -51,7 +74,7 @@ def read_topic_changes(reader: Any, address: TopicAddress, options: Mapping[str,
 
 
 def read_topic_moves(reader: Any, address: TopicAddress, options: Mapping[str, str], schema: str) -> DataFrame:
-    """Where subscribers are; records of other types are passed over, what is no record has no id."""
+    """Moves of subscriptions. Records of other types are skipped; a value that is not a record has no id."""
     from pyspark.sql import functions as F  # noqa: N812
 
     parsed = _events(reader, address, options, schema or MOVE_SCHEMA)
@@ -59,7 +82,7 @@ def read_topic_moves(reader: Any, address: TopicAddress, options: Mapping[str, s
 
 
 def _events(reader: Any, address: TopicAddress, options: Mapping[str, str], schema: str) -> DataFrame:
-    """Records as their text and as an event whose data has the schema."""
+    """Each record as text, and as an event whose data has the schema."""
     from pyspark.sql import functions as F  # noqa: N812
 
     envelope = f"type string, data struct<{schema}>, {CORRUPT} string"
@@ -71,17 +94,19 @@ def _events(reader: Any, address: TopicAddress, options: Mapping[str, str], sche
 def _loaded(reader: Any, address: TopicAddress, options: Mapping[str, str]) -> DataFrame:
     loaded: DataFrame
     if not address.is_kafka:
-        # A stream of files asks for the folder.
+        # A stream of files requires that the folder exists.
         FileTopic(Path(address.name))
         loaded = reader.format("text").options(pathGlobFilter=f"*{ENDING}", **options).load(address.name)
         return loaded
-    chosen = {"startingOffsets": "earliest", "subscribe": address.name, **options}
-    loaded = with_connector(reader.format("kafka").option("kafka.bootstrap.servers", address.servers).options(**chosen).load)
+    all_options = {"startingOffsets": "earliest", "subscribe": address.name, **options}
+    loaded = with_connector(
+        reader.format("kafka").option("kafka.bootstrap.servers", address.servers).options(**all_options).load
+    )
     return loaded
 
 
 def with_connector(load: Any) -> Any:
-    """What `load` gives; a PipelineError with the way out if Spark has no Kafka connector."""
+    """The result of `load`; a PipelineError with a remedy if Spark has no Kafka connector."""
     from pyspark.errors import AnalysisException
 
     try:
@@ -96,7 +121,7 @@ def with_connector(load: Any) -> Any:
 
 
 def delivery_records(deliveries: DataFrame, stream: str, batch: int) -> DataFrame:
-    """Deliveries as records, whatever the batch."""
+    """Deliveries as records; `batch` does not matter."""
     from pyspark.sql import functions as F  # noqa: N812
 
     data = F.struct(F.col("subscription_id").cast("string").alias("subscription"), _text("message_id"))
@@ -107,8 +132,8 @@ def change_records(changes: DataFrame, stream: str, batch: int) -> DataFrame:
     """Changes of lists and results as records."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    told = [name for name in ("change", "score") if name in changes.columns]
-    data = F.struct("tick", F.col("subscription_id").cast("string").alias("subscription"), _text("message_id"), *told)
+    values = [name for name in ("change", "score") if name in changes.columns]
+    data = F.struct("tick", F.col("subscription_id").cast("string").alias("subscription"), _text("message_id"), *values)
     return _records(changes, stream, CHANGE, change_id(batch), data)
 
 

@@ -10,8 +10,7 @@ from typing import Any
 from nearcast.pipeline.keeping.areas import ShardArea
 from nearcast.pipeline.keeping.batch_log import LoggedBatch
 from nearcast.pipeline.keeping.shard_engine import ShardEngine
-from nearcast.pipeline.store import Store
-from nearcast.pipeline.versions import next_version, stored_versions, version_name
+from nearcast.pipeline.store import Store, next_version, stored_versions, version_name
 
 _FACTS, _RESERVED = "layout.json", "reserved"
 

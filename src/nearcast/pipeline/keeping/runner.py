@@ -26,9 +26,9 @@ from nearcast.pipeline.keeping.live_shards import Step
 from nearcast.pipeline.keeping.retention import is_snapshot_due, remove_old
 from nearcast.pipeline.keeping.shard_calls import IdKinds, TakeCall, TellCall
 from nearcast.pipeline.keeping.wishes import Wish, area_with_shards, layout_for
-from nearcast.pipeline.match.task_metrics import BatchNotes
+from nearcast.pipeline.match.step import BatchMetrics as BatchNotes
 from nearcast.pipeline.settings import PipelineSettings
-from nearcast.pipeline.stream_folders import StreamArea
+from nearcast.pipeline.store import StreamFolders as StreamArea
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -13,8 +13,9 @@ from nearcast.pipeline.keeping.exchange import read_told, write_floors, write_to
 from nearcast.pipeline.keeping.layouts import ShardPlace
 from nearcast.pipeline.keeping.live_shards import LiveShards, Step
 from nearcast.pipeline.keeping.shard_engine import Taken
-from nearcast.pipeline.match.step import ShardWork, StepNotes
-from nearcast.pipeline.match.task_metrics import write_notes
+from nearcast.pipeline.match.step import ShardWork
+from nearcast.pipeline.match.step import StepMetrics as StepNotes
+from nearcast.pipeline.match.step import write_metrics as write_notes
 from nearcast.pipeline.prepare.cleaning import quarantine_rows
 
 

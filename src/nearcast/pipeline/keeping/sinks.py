@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nearcast.pipeline.io.row_ids import change_id
 from nearcast.pipeline.io.sinks import DELIVERY_ID, NamedSink, Sink, sink_of, topic_sink
-from nearcast.pipeline.io.topic_frames import TOPIC, change_records
+from nearcast.pipeline.io.topic_frames import TOPIC, change_id, change_records
 from nearcast.pipeline.settings import PipelineSettings
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory, gettempdir
 from nearcast.pipeline.host_cache import host_folder, remove_orphans
 from nearcast.pipeline.keeping.layouts import ShardPlace
 from nearcast.pipeline.keeping.shard_engine import ShardEngine
-from nearcast.pipeline.store import FILLED
+from nearcast.pipeline.store import FILLING_PREFIX as FILLED
 
 _BEFORE_ALL = -1
 _MARK = "mark"

@@ -1,1 +1,1 @@
-"""Step 4: match the stream of messages."""
+"""Step 4: match a stream of messages."""

@@ -1,1 +1,1 @@
-"""Step 2: share out the work among shards."""
+"""Step 2: split the work over shards."""

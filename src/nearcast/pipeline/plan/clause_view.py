@@ -1,4 +1,4 @@
-"""Subscriptions as a router sees them: clauses with their boxes and required keywords, each with its owner."""
+"""Subscriptions and messages as routing sees them: boxes and keywords, of clauses and of messages."""
 
 from __future__ import annotations
 
@@ -22,11 +22,14 @@ from nearcast.errors import SchemaError
 
 @dataclass(slots=True)
 class ClauseView:
-    """Clause `c` belongs to row `row[owner[c]]` of the table and asks for `word[word_start[c]:word_start[c + 1]]`."""
+    """The clauses of a table of subscriptions.
+
+    Clause `c` belongs to row `row[subscription[c]]` of the table and requires `word[word_start[c]:word_start[c + 1]]`.
+    """
 
     row: NDArray[np.int64]
     id_hash: NDArray[np.int64]
-    owner: NDArray[np.int32]
+    subscription: NDArray[np.int32]
     word_start: NDArray[np.int64]
     word: NDArray[np.int32]
     boxes: NDArray[np.float64]  # float64[4, n_clauses]
@@ -38,17 +41,17 @@ class ClauseView:
 
 
 def view_clauses(subscriptions: pa.Table, border: Border) -> ClauseView:
-    """The clauses of the usable rows; words that `border.keywords` does not know are added to it."""
+    """The clauses of the usable rows. Adds unknown words to `border.keywords`."""
     read = read_subscription_table(subscriptions, border)
     plain_rows = read.plain.row if read.plain is not None else np.empty(0, np.int64)
     rows = np.concatenate([plain_rows, [item.row for item in read.parsed]]).astype(np.int64)
-    owners = np.arange(len(rows), dtype=np.int32)
+    numbers = np.arange(len(rows), dtype=np.int32)
     batches = []
     if read.plain is not None and len(plain_rows):
-        batches.append(clauses_of_plain(read.plain, owners[: len(plain_rows)]))
+        batches.append(clauses_of_plain(read.plain, numbers[: len(plain_rows)]))
     if read.parsed:
-        later = owners[len(plain_rows) :]
-        batches.append(clauses_of_parsed(read.parsed, later, border.space, border.keywords, ShapeStore()))
+        parsed_numbers = numbers[len(plain_rows) :]
+        batches.append(clauses_of_parsed(read.parsed, parsed_numbers, border.space, border.keywords, ShapeStore()))
     starts, n_words = [np.zeros(1, np.int64)], 0
     for batch in batches:
         starts.append(batch.required_start[1:] + n_words)
@@ -78,12 +81,12 @@ class MessageView:
 
 
 def view_messages(messages: pa.Table, keywords: KeywordKind) -> MessageView:
-    """Clean messages (see `cleaning`) with the keywords that `keywords` knows."""
+    """Clean messages (see `prepare/cleaning.py`) with those of their keywords that `keywords` has."""
     lists = keyword_column(messages)
-    place = number_columns(messages, BOX if "x0" in messages.column_names else POINT)
-    if lists is None or place is None:
-        raise SchemaError(f"the messages have the columns {messages.column_names}; expected keywords and a place")
-    columns = place[0] if len(place[0]) == 4 else [*place[0], *place[0]]
+    coordinates = number_columns(messages, BOX if "x0" in messages.column_names else POINT)
+    if lists is None or coordinates is None:
+        raise SchemaError(f"the messages have the columns {messages.column_names}; expected keywords and a location")
+    columns = coordinates[0] if len(coordinates[0]) == 4 else [*coordinates[0], *coordinates[0]]
     start = list_offsets(lists)
     members = lists.values.slice(start[0], start[-1] - start[0])
     word_start, word = keyword_sets_of(start, keywords.encode(members, grow=False).ids)
@@ -91,7 +94,7 @@ def view_messages(messages: pa.Table, keywords: KeywordKind) -> MessageView:
 
 
 def id_hashes(ids: pa.Array) -> NDArray[np.int64]:
-    """A number from 0 for each id, the same in every process."""
+    """A hash of each id, not negative, and the same in every process."""
     if pa.types.is_integer(ids.type):
         mixed = ids.to_numpy(zero_copy_only=False).astype(np.uint64)
         # The finaliser of splitmix64: neighbouring numbers end up far apart.

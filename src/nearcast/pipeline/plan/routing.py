@@ -1,7 +1,7 @@
-"""Which shards a subscription lives in, which shards a message goes to, and who reports a delivery that several could.
+"""The target shards of subscriptions and messages, and which of several shards reports a delivery.
 
-Both answers are matrices bool[n_rows, n_shards]. A message and a subscription it satisfies always have a shard in common; the
-lowest of the common ones reports the pair, so that nothing is delivered twice and no shard needs to ask another.
+Target shards are matrices bool[n_rows, n_shards]. A message and a subscription that match always have a common shard. The
+lowest common shard reports the pair: nothing is delivered twice, and no shard needs to ask another.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from nearcast.engine.keyword_kind import KeywordKind
 from nearcast.pipeline.plan.clause_view import ClauseView, MessageView
 from nearcast.pipeline.plan.shard_tree import IdNode, Node, Shard, SpaceNode, WordNode, word_nodes
 
-NOBODY = -1  # the child of a word that no subscription is filed under
+NO_CHILD = -1  # the child of a word under which no subscription is filed
 
 
 @dataclass(slots=True)
 class WordOrder:
-    """Keywords by rarity, the same in every process: known ones by frequency, unknown ones before them by a hash."""
+    """Keywords from rare to frequent, the same in every process: first unknown ones by a hash, then known ones by frequency."""
 
     keywords: KeywordKind
     frequency: NDArray[np.int64]  # of the words known when the plan was made
@@ -47,7 +47,7 @@ class WordOrder:
         return self._hash
 
     def rarest(self, view: ClauseView) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """The clauses of a view cut down to their rarest word, if they have one: offsets and words."""
+        """The rarest word of each clause that has words: offsets and words."""
         counts = np.diff(view.word_start)
         clause = np.repeat(np.arange(len(counts)), counts)
         is_known = view.word < self.n_known
@@ -62,9 +62,9 @@ class WordOrder:
 
 @dataclass(slots=True)
 class RoutingTable:
-    """The words that subscriptions are filed under: `child[node][word]` by word node of the tree, NOBODY where none is.
+    """The words under which subscriptions are filed: `child[node][word]` for each word node of the tree, else NO_CHILD.
 
-    `has_wordless`: some clause asks for no word at all; then every message must reach a child of each word node it comes to.
+    `has_wordless`: some clause requires no word. Then every message must go to a child of each word node it reaches.
     """
 
     keywords: KeywordKind
@@ -73,17 +73,17 @@ class RoutingTable:
 
 
 @dataclass(slots=True)
-class Filed:
-    """Where subscriptions live, and under which words of which word node: `words[node]` are ids, sorted."""
+class ShardAssignment:
+    """The target shards of subscriptions, and the words under which they are filed: `words[node]` are sorted ids."""
 
-    reach: NDArray[np.bool_]
+    target_shards: NDArray[np.bool_]
     words: list[NDArray[np.int32]]
     has_wordless: bool
 
 
-def file_subscriptions(root: Node, n_shards: int, view: ClauseView, order: WordOrder) -> Filed:
-    """Every shard a subscription needs a copy in: those that any of its clauses may concern."""
-    by_clause = np.zeros((len(view.owner), n_shards), bool)
+def file_subscriptions(root: Node, n_shards: int, view: ClauseView, order: WordOrder) -> ShardAssignment:
+    """The shards that need a copy of each subscription: those where any of its clauses may match."""
+    by_clause = np.zeros((len(view.subscription), n_shards), bool)
     nodes = word_nodes(root)
     filed: list[list[NDArray[np.int32]]] = [[] for _ in nodes]
     rarest = order.rarest(view)
@@ -98,32 +98,32 @@ def file_subscriptions(root: Node, n_shards: int, view: ClauseView, order: WordO
             for number, child in enumerate(node.children):
                 descend(child, clauses[meets[:, number]])
         elif isinstance(node, IdNode):
-            bucket = view.id_hash[view.owner[clauses]] % len(node.bucket_child)
+            bucket = view.id_hash[view.subscription[clauses]] % len(node.bucket_child)
             for number, child in enumerate(node.children):
                 descend(child, clauses[node.bucket_child[bucket] == number])
         else:
             start, word = (view.word_start, view.word) if node.takes_all_words else rarest
-            taken_start, taken = take_lists(start, word, clauses)
-            filed[_position(nodes, node)].append(taken)
-            owner = np.repeat(np.arange(len(clauses)), np.diff(taken_start))
-            is_wordless = np.diff(taken_start) == 0
-            child_of = child_of_words(node, order, taken)
+            words_start, words = take_lists(start, word, clauses)
+            filed[_position(nodes, node)].append(words)
+            clause_of_word = np.repeat(np.arange(len(clauses)), np.diff(words_start))
+            is_wordless = np.diff(words_start) == 0
+            child_of = child_of_words(node, order, words)
             for number, child in enumerate(node.children):
-                wanted = is_wordless.copy()
-                wanted[owner[child_of == number]] = True
-                descend(child, clauses[wanted])
+                goes = is_wordless.copy()
+                goes[clause_of_word[child_of == number]] = True
+                descend(child, clauses[goes])
 
-    descend(root, np.arange(len(view.owner)))
-    reach = np.zeros((view.n_subscriptions, n_shards), bool)
-    if len(view.owner):
-        firsts = np.flatnonzero(np.concatenate([[True], view.owner[1:] != view.owner[:-1]]))
-        reach[view.owner[firsts]] = np.logical_or.reduceat(by_clause, firsts, axis=0)
-    words = [np.unique(np.concatenate([np.empty(0, np.int32), *found])) for found in filed]
-    return Filed(reach, words, bool((np.diff(view.word_start) == 0).any()))
+    descend(root, np.arange(len(view.subscription)))
+    target_shards = np.zeros((view.n_subscriptions, n_shards), bool)
+    if len(view.subscription):
+        firsts = np.flatnonzero(np.concatenate([[True], view.subscription[1:] != view.subscription[:-1]]))
+        target_shards[view.subscription[firsts]] = np.logical_or.reduceat(by_clause, firsts, axis=0)
+    filed_words = [np.unique(np.concatenate([np.empty(0, np.int32), *parts])) for parts in filed]
+    return ShardAssignment(target_shards, filed_words, bool((np.diff(view.word_start) == 0).any()))
 
 
 def child_of_words(node: WordNode, order: WordOrder, words: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The child each word leads to."""
+    """The child to which each word leads."""
     child = np.empty(len(words), np.int32)
     is_known = words < len(node.child_of_word)
     child[is_known] = node.child_of_word[words[is_known]]
@@ -134,56 +134,56 @@ def child_of_words(node: WordNode, order: WordOrder, words: NDArray[np.int32]) -
 
 
 def route_messages(root: Node, n_shards: int, messages: MessageView, table: RoutingTable) -> NDArray[np.bool_]:
-    """Every shard that may hold a subscription of each message."""
-    reach = np.zeros((messages.n_messages, n_shards), bool)
+    """The shards that may contain a match of each message."""
+    target_shards = np.zeros((messages.n_messages, n_shards), bool)
     nodes = word_nodes(root)
     n_words = np.diff(messages.word_start)
     message_of_word = np.repeat(np.arange(messages.n_messages), n_words)
 
-    def descend(node: Node, chosen: NDArray[np.bool_]) -> None:
+    def descend(node: Node, selected: NDArray[np.bool_]) -> None:
         if isinstance(node, Shard):
-            reach[chosen, node.number] = True
+            target_shards[selected, node.number] = True
         elif isinstance(node, SpaceNode):
             meets = node.meets(messages.boxes)
             for number, child in enumerate(node.children):
-                descend(child, chosen & meets[:, number])
+                descend(child, selected & meets[:, number])
         elif isinstance(node, IdNode):
             for child in node.children:
-                descend(child, chosen)
+                descend(child, selected)
         else:
             child_of = table.child[_position(nodes, node)][messages.word]
-            is_found = np.zeros(messages.n_messages, bool)
-            is_found[message_of_word[child_of != NOBODY]] = True
-            # Clauses without words are in every child: one of them is enough, a different one from message to message.
+            has_child = np.zeros(messages.n_messages, bool)
+            has_child[message_of_word[child_of != NO_CHILD]] = True
+            # Clauses without words are in every child. One child is enough; messages take turns.
             turn = np.arange(messages.n_messages) % len(node.children)
             for number, child in enumerate(node.children):
-                wanted = ~is_found & (turn == number) if table.has_wordless else np.zeros(messages.n_messages, bool)
-                wanted[message_of_word[child_of == number]] = True
-                descend(child, chosen & wanted)
+                goes = ~has_child & (turn == number) if table.has_wordless else np.zeros(messages.n_messages, bool)
+                goes[message_of_word[child_of == number]] = True
+                descend(child, selected & goes)
 
     descend(root, np.ones(messages.n_messages, bool))
-    return reach
+    return target_shards
 
 
-def is_reporter(shard: int, subscription_reach: NDArray[np.bool_], message_reach: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Whether no lower shard has both, row by row."""
-    return np.asarray(~(subscription_reach[:, :shard] & message_reach[:, :shard]).any(axis=1))
+def reports_here(shard: int, subscription_shards: NDArray[np.bool_], message_shards: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Whether this shard reports the pair of each row: no lower shard has both."""
+    return np.asarray(~(subscription_shards[:, :shard] & message_shards[:, :shard]).any(axis=1))
 
 
-def reach_lists(reach: NDArray[np.bool_]) -> pa.Array:
-    """A reach matrix as a column list<int32>."""
-    rows, shards = np.nonzero(reach)
-    starts = np.searchsorted(rows, np.arange(len(reach) + 1))
+def shard_lists(target_shards: NDArray[np.bool_]) -> pa.Array:
+    """A matrix of target shards as a column list<int32>."""
+    rows, shards = np.nonzero(target_shards)
+    starts = np.searchsorted(rows, np.arange(len(target_shards) + 1))
     return pa.ListArray.from_arrays(pa.array(starts, pa.int32()), pa.array(shards, pa.int32()))
 
 
-def reach_matrix(lists: pa.Array, n_shards: int) -> NDArray[np.bool_]:
-    """A column of shard lists as a matrix."""
-    reach = np.zeros((len(lists), n_shards), bool)
+def shard_matrix(lists: pa.Array, n_shards: int) -> NDArray[np.bool_]:
+    """A column of shard lists as a matrix of target shards."""
+    target_shards = np.zeros((len(lists), n_shards), bool)
     counts = np.asarray(lists.value_lengths().fill_null(0))
-    reach[np.repeat(np.arange(len(lists)), counts), np.asarray(lists.flatten())] = True
-    return reach
+    target_shards[np.repeat(np.arange(len(lists)), counts), np.asarray(lists.flatten())] = True
+    return target_shards
 
 
-def _position(nodes: list[WordNode], wanted: WordNode) -> int:
-    return next(number for number, node in enumerate(nodes) if node is wanted)
+def _position(nodes: list[WordNode], node: WordNode) -> int:
+    return next(number for number, other in enumerate(nodes) if other is node)

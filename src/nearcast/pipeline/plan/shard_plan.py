@@ -1,4 +1,4 @@
-"""A shard plan: the tree, the words it was made with, and what it is expected to cost; a folder of arrays in the store."""
+"""A shard plan: the tree, the words it was made with, and its expected cost; stored as a folder of arrays."""
 
 from __future__ import annotations
 
@@ -18,16 +18,15 @@ from nearcast.model.analysis import Analysis
 from nearcast.model.spaces import space_of
 from nearcast.pipeline.plan.routing import WordOrder
 from nearcast.pipeline.plan.shard_tree import IdNode, Node, Shard, SpaceNode, WordNode, inner_nodes
-from nearcast.pipeline.store import Store
-from nearcast.pipeline.versions import current_version, make_current, next_version, version_name
+from nearcast.pipeline.store import Store, current_version, make_current, next_version, version_name
 
-AREA = "plans"
+PLANS = "plans"
 _FOLDER_KIND = "shard_plan"
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a plan is expected to cost, from a sample.
+    """The expected cost of a plan, from a sample.
 
     `load` is the expected work of each shard in µs per message of the stream; `balance` is mean over largest (1 = even).
     """
@@ -43,7 +42,7 @@ class Estimate:
 
 @dataclass(slots=True)
 class ShardPlan:
-    """`keywords` and `frequency` are as they were when the plan was made: words that come later go by a hash."""
+    """The tree of a mechanism. `keywords` and `frequency` are those of the time of planning; later words go by a hash."""
 
     mechanism: str
     n_shards: int
@@ -63,7 +62,7 @@ class ShardPlan:
         return WordOrder.of(self.keywords, self.frequency)
 
     def save(self, folder: Path) -> None:
-        nodes, arrays = _described(self.root)
+        nodes, arrays = _describe_tree(self.root)
         arrays.update({f"keywords.{name}": array for name, array in self.keywords.space.arrays().items()})
         facts = {
             "mechanism": self.mechanism,
@@ -81,14 +80,14 @@ class ShardPlan:
     def open(cls, folder: Path) -> ShardPlan:
         facts, arrays = read_folder(folder, _FOLDER_KIND)
         analysis = Analysis.from_dict(facts["analysis"])
-        of_keywords = {name[9:]: array for name, array in arrays.items() if name.startswith("keywords.")}
+        keyword_arrays = {name[9:]: array for name, array in arrays.items() if name.startswith("keywords.")}
         return cls(
             facts["mechanism"],
             facts["n_shards"],
             facts["space"],
             analysis,
-            _tree_of(facts["root"], arrays),
-            KeywordKind.from_arrays(facts["keyword_kind"], of_keywords, analysis),
+            _restore_tree(facts["root"], arrays),
+            KeywordKind.from_arrays(facts["keyword_kind"], keyword_arrays, analysis),
             arrays["frequency"],
             None if facts["estimate"] is None else Estimate(**facts["estimate"]),
             [Estimate(**other) for other in facts["others"]],
@@ -97,22 +96,22 @@ class ShardPlan:
 
 def publish_plan(store: Store, plan: ShardPlan) -> int:
     """Store a plan as the next version; returns its number."""
-    version = next_version(store, [AREA])
-    with store.new_folder(f"{AREA}/{version_name(version)}") as folder:
+    version = next_version(store, [PLANS])
+    with store.new_folder(f"{PLANS}/{version_name(version)}") as folder:
         plan.save(folder)
-    make_current(store, AREA, version, current_version(store, AREA))
+    make_current(store, PLANS, version, current_version(store, PLANS))
     return version
 
 
 def open_plan(store: Store, version: int) -> ShardPlan:
-    """A stored plan, with words of its own: routing may add to them."""
+    """A stored plan with its own copy of the words, because routing may add to them."""
     with tempfile.TemporaryDirectory(prefix="nearcast-") as parent:
         folder = Path(parent) / "plan"
-        store.fetch_folder(f"{AREA}/{version_name(version)}", folder)
+        store.fetch_folder(f"{PLANS}/{version_name(version)}", folder)
         return ShardPlan.open(folder)
 
 
-def _described(root: Node) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def _describe_tree(root: Node) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """The tree as plain data; its arrays by the number of their node in `inner_nodes`."""
     arrays: dict[str, NDArray[Any]] = {}
     number_of = {id(node): number for number, node in enumerate(inner_nodes(root))}
@@ -125,8 +124,8 @@ def _described(root: Node) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         if isinstance(node, SpaceNode):
             facts["by"] = "space"
             arrays[f"{number}.tile_child"] = node.tile_child
-            for name, side in zip(("x0", "y0", "x1", "y1"), node.tiles, strict=True):
-                arrays[f"{number}.{name}"] = side
+            for name, bounds in zip(("x0", "y0", "x1", "y1"), node.tiles, strict=True):
+                arrays[f"{number}.{name}"] = bounds
         elif isinstance(node, WordNode):
             facts |= {"by": "words", "takes_all_words": node.takes_all_words}
             arrays[f"{number}.child_of_word"], arrays[f"{number}.bucket_child"] = node.child_of_word, node.bucket_child
@@ -138,11 +137,11 @@ def _described(root: Node) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     return describe(root), arrays
 
 
-def _tree_of(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Node:
+def _restore_tree(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Node:
     if "shard" in facts:
         return Shard(facts["shard"])
     number = facts["node"]
-    children = [_tree_of(child, arrays) for child in facts["children"]]
+    children = [_restore_tree(child, arrays) for child in facts["children"]]
     if facts["by"] == "space":
         tiles = np.stack([arrays[f"{number}.{name}"] for name in ("x0", "y0", "x1", "y1")])
         return SpaceNode(tiles, arrays[f"{number}.tile_child"], children)

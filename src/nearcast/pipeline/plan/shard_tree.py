@@ -1,12 +1,12 @@
-"""A shard tree: where subscriptions live and messages go. Inner nodes part by space, by words or by id; leaves are shards.
+"""A shard tree assigns subscriptions and messages to shards. Inner nodes split by space, by words or by id; leaves are shards.
 
 The six mechanisms are six shapes of such a tree of one or two levels:
 
     hashing        ids            keyword        words (all of a clause)       spatial_first   space, then words
-    location       space          prefix         words (the rarest of it)      keyword_first   words, then space
+    location       space          prefix         words (only the rarest)       keyword_first   words, then space
 
-A clause goes to every child it may concern, a message to every child it may meet; a clause that a message satisfies has a
-common leaf with it.
+A clause and a message each go to every child where they may match. So a message and a clause that match always have a common
+shard.
 
 Paper: Wang et al. 2017 (Skype), distributed version: §5, distribution mechanisms.
 """
@@ -25,7 +25,7 @@ _BUCKETS_PER_CHILD = 16
 
 
 def bucket_child(n_children: int, least: int) -> NDArray[np.int32]:
-    """Buckets of a hash shared out over children: at least `least`, and so many that none has much more than another."""
+    """The child of each hash bucket: at least `least` buckets, and enough that all children have about the same number."""
     return np.arange(max(least, _BUCKETS_PER_CHILD * n_children), dtype=np.int32) % n_children
 
 
@@ -46,16 +46,16 @@ class SpaceNode:
 
     def meets(self, boxes: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Which children each closed box meets: bool[n_boxes, n_children]. A point meets one tile."""
-        found = np.zeros((boxes.shape[1], len(self.children)), bool)
+        meets = np.zeros((boxes.shape[1], len(self.children)), bool)
         for tile, child in enumerate(self.tile_child.tolist()):
             x0, y0, x1, y1 = self.tiles[:, tile]
-            found[:, child] |= (boxes[2] > x0) & (boxes[0] <= x1) & (boxes[3] > y0) & (boxes[1] <= y1)
-        return found
+            meets[:, child] |= (boxes[2] > x0) & (boxes[0] <= x1) & (boxes[3] > y0) & (boxes[1] <= y1)
+        return meets
 
 
 @dataclass(slots=True)
 class WordNode:
-    """A word leads to `children[child_of_word[word]]`; words unknown when the plan was made go by a hash."""
+    """A word leads to `children[child_of_word[word]]`. Words that are newer than the plan go by their hash."""
 
     takes_all_words: bool
     """Whether a clause is filed under all of its words or under its rarest."""
@@ -66,7 +66,7 @@ class WordNode:
 
 @dataclass(slots=True)
 class IdNode:
-    """A subscription goes by a hash of its id; a message concerns every child."""
+    """A subscription goes to a child by the hash of its id, a message to all children."""
 
     bucket_child: NDArray[np.int32]
     children: list[Node] = field(default_factory=list)
@@ -84,7 +84,7 @@ def inner_nodes(root: Node) -> Iterator[SpaceNode | WordNode | IdNode]:
 
 
 def word_nodes(root: Node) -> list[WordNode]:
-    """The nodes that part by words, numbered by their place in this list."""
+    """The nodes that split by words, numbered by their position in this list."""
     return [node for node in inner_nodes(root) if isinstance(node, WordNode)]
 
 
@@ -95,5 +95,5 @@ def shards_of(root: Node) -> list[int]:
 
 
 def whole_plane() -> NDArray[np.float64]:
-    """One tile with everything."""
+    """One tile: the whole plane."""
     return np.array([[-np.inf], [-np.inf], [np.inf], [np.inf]])

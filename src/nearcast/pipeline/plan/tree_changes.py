@@ -1,4 +1,4 @@
-"""Shard trees changed in one place: a shard split in two, two shards merged into one. The rest of the tree stays as it is."""
+"""Change one node of a shard tree: split a shard in two, or merge two shards. The rest of the tree stays unchanged."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Inner = SpaceNode | WordNode | IdNode
 
 
 def split_shard(root: Node, shard: int, new: int, sample: PlanSample) -> tuple[Node, float]:
-    """The tree with part of `shard` moved to the shard `new`, and about which share of its work moved."""
+    """The tree with part of `shard` moved to the shard `new`, and the approximate share of its work that moved."""
     if isinstance(root, Shard):
-        # A tree of one leaf: by id, which always parts.
+        # A tree of one leaf: split by id, which always works.
         return IdNode(np.arange(1024, dtype=np.int32) % 2, [root, Shard(new)]), 0.5
 
     def change(node: Node) -> tuple[Node, float]:
@@ -37,7 +37,7 @@ def split_shard(root: Node, shard: int, new: int, sample: PlanSample) -> tuple[N
 
 
 def _split_child(node: Inner, child: int, sample: PlanSample) -> tuple[Inner, float]:
-    """The node with part of what leads to a child leading to the next number of a child, and the share of messages moved."""
+    """The node with part of a child moved to a new child, and the share of its messages that moved."""
     new = len(node.children)
     if isinstance(node, SpaceNode):
         return _split_tiles(node, child, new, sample)
@@ -47,20 +47,20 @@ def _split_child(node: Inner, child: int, sample: PlanSample) -> tuple[Inner, fl
 
 
 def _split_tiles(node: SpaceNode, child: int, new: int, sample: PlanSample) -> tuple[SpaceNode, float]:
-    own = np.flatnonzero(node.tile_child == child)
+    child_tiles = np.flatnonzero(node.tile_child == child)
     messages = sample.messages.boxes
     tile_child = node.tile_child.copy()
-    if len(own) > 1:
-        # The child was merged from several tiles: half of them go.
-        tile_child[own[len(own) // 2 :]] = new
+    if len(child_tiles) > 1:
+        # The child was merged from several tiles: half of them move.
+        tile_child[child_tiles[len(child_tiles) // 2 :]] = new
         tiles = node.tiles
     else:
-        tile = node.tiles[:, own[0]]
+        tile = node.tiles[:, child_tiles[0]]
         inside = SpaceNode(tile[:, None], np.zeros(1, np.int32), [Shard(0)])
-        here = [boxes[:, inside.meets(boxes)[:, 0]] for boxes in (sample.clauses.boxes, messages)]
-        left, right = cut_tile(tile, here[0], here[1], [1, 1], sample.work)
+        clauses_inside, messages_inside = (boxes[:, inside.meets(boxes)[:, 0]] for boxes in (sample.clauses.boxes, messages))
+        left, right = cut_tile(tile, clauses_inside, messages_inside, [1, 1], sample.work)
         tiles = np.concatenate([node.tiles, right[:, None]], axis=1)
-        tiles[:, own[0]] = left
+        tiles[:, child_tiles[0]] = left
         tile_child = np.append(tile_child, np.int32(new))
     changed = SpaceNode(tiles, tile_child, [*node.children, Shard(-1)])
     meets = changed.meets(messages)
@@ -68,17 +68,17 @@ def _split_tiles(node: SpaceNode, child: int, new: int, sample: PlanSample) -> t
 
 
 def _split_words(node: WordNode, child: int, new: int, sample: PlanSample) -> tuple[WordNode, float]:
-    own = np.flatnonzero(node.child_of_word == child)
-    # By how many messages have the word: every word in turn to the side that has less so far.
-    weight = np.bincount(sample.messages.word, minlength=len(node.child_of_word))[own]
-    side = np.zeros(len(own), bool)
+    words = np.flatnonzero(node.child_of_word == child)
+    # From the word with the most messages: each goes to the side with fewer messages so far.
+    weight = np.bincount(sample.messages.word, minlength=len(node.child_of_word))[words]
+    moves = np.zeros(len(words), bool)
     total = [0, 0]
     for position in np.argsort(-weight, kind="stable").tolist():
-        goes = total[1] < total[0]
-        side[position] = goes
-        total[goes] += int(weight[position])
+        is_moved = total[1] < total[0]
+        moves[position] = is_moved
+        total[is_moved] += int(weight[position])
     child_of_word = node.child_of_word.copy()
-    child_of_word[own[side]] = new
+    child_of_word[words[moves]] = new
     changed = replace(node, child_of_word=child_of_word, bucket_child=_every_second(node.bucket_child, child, new))
     return changed, total[1] / max(1, sum(total))
 
@@ -95,51 +95,51 @@ def _share(stays: NDArray[np.bool_], goes: NDArray[np.bool_]) -> float:
 
 
 def n_mergeable(root: Node) -> int:
-    """How many nodes have two shards below them that could be one."""
+    """The number of nodes with two shards that could be merged."""
     return sum(len(_leaves(node)) > 1 for node in inner_nodes(root))
 
 
 def merge_shards(root: Node, load: Sequence[float]) -> tuple[Node, int, int]:
-    """The tree with the idlest two shards of one node merged; the last shard takes the number that became free.
+    """The tree with the idlest two shards of one node merged. The last shard gets the number that became free.
 
-    Returns the tree, the shard that stays and the one that is gone (both as they were numbered before).
+    Returns the tree, the shard that stays and the one that disappears (both with their old numbers).
     """
     pairs = []
     for node in inner_nodes(root):
         idlest = sorted(_leaves(node), key=lambda leaf: load[leaf[1]])[:2]
         if len(idlest) == 2:
             pairs.append((load[idlest[0][1]] + load[idlest[1][1]], idlest, node))
-    _, ((_, kept), (_, gone)), place = min(pairs, key=lambda pair: pair[0])
+    _, ((_, target), (_, source)), merged_node = min(pairs, key=lambda pair: pair[0])
     last = len(load) - 1
 
     def change(node: Node) -> Node:
         if isinstance(node, Shard):
-            return Shard(gone) if node.number == last else node
-        if node is not place:
+            return Shard(source) if node.number == last else node
+        if node is not merged_node:
             return replace(node, children=[change(child) for child in node.children])
         leaves = {shard: number for number, shard in _leaves(node)}
-        merged = _redirected(node, leaves[gone], leaves[kept])
+        merged = _redirect(node, leaves[source], leaves[target])
         return replace(merged, children=[change(child) for child in merged.children])
 
-    return change(root), kept, gone
+    return change(root), target, source
 
 
 def _leaves(node: Inner) -> list[tuple[int, int]]:
-    """The children that are shards: their place in the node and their number."""
+    """The children that are shards: their position in the node and their number."""
     return [(number, child.number) for number, child in enumerate(node.children) if isinstance(child, Shard)]
 
 
-def _redirected(node: Inner, source: int, target: int) -> Inner:
-    """The node with everything that led to one child leading to another, and without the first."""
+def _redirect(node: Inner, source: int, target: int) -> Inner:
+    """The node without the child `source`; everything that led to it leads to `target`."""
 
-    def renumbered(child_of: NDArray[np.int32]) -> NDArray[np.int32]:
+    def renumber(child_of: NDArray[np.int32]) -> NDArray[np.int32]:
         moved = np.where(child_of == source, target, child_of)
         return (moved - (moved > source)).astype(np.int32)
 
     children = [child for number, child in enumerate(node.children) if number != source]
     if isinstance(node, SpaceNode):
-        return SpaceNode(node.tiles, renumbered(node.tile_child), children)
+        return SpaceNode(node.tiles, renumber(node.tile_child), children)
     if isinstance(node, WordNode):
-        words, buckets = renumbered(node.child_of_word), renumbered(node.bucket_child)
+        words, buckets = renumber(node.child_of_word), renumber(node.bucket_child)
         return WordNode(node.takes_all_words, words, buckets, children)
-    return IdNode(renumbered(node.bucket_child), children)
+    return IdNode(renumber(node.bucket_child), children)

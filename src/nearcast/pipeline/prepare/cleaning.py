@@ -1,6 +1,6 @@
-"""Raw messages into clean ones: text into keywords, one form of place, bad rows aside with the reason. Pure Arrow.
+"""Raw messages into clean ones: texts into keywords, points or boxes, bad rows into a quarantine. Arrow only, no Spark.
 
-The same validation as an engine's own: what passes here, `Matcher.match_table` takes.
+An engine validates the rows: `Matcher.match_table` accepts every clean message.
 """
 
 from __future__ import annotations
@@ -22,56 +22,56 @@ from nearcast.model.analysis import Analysis
 CORRUPT = "_corrupt_record"  # where Spark puts a record that it could not parse
 RAW_COLUMNS = ("id", "keywords", "text", *POINT, *BOX, "time", CORRUPT)
 QUARANTINE_SCHEMA = pa.schema({"id": pa.string(), "reason": pa.string(), "row": pa.string()})
-_LONGEST_SHOWN = 4096
+_MAX_ROW_CHARACTERS = 4096
 
 
-class Cleaned(NamedTuple):
-    """Usable messages (id, keywords, place, times if there are some), and the other rows with what is wrong with them."""
+class CleaningResult(NamedTuple):
+    """The usable messages (id, keywords, location, times if there are any), and the other rows with reasons."""
 
     messages: pa.Table
     quarantine: pa.Table
 
 
 class Cleaner:
-    """Cleans batches of one source; `analysis` is plain data (`Analysis.to_dict`), so that a cleaner travels.
+    """Cleans batches of one source. `analysis` is plain data (`Analysis.to_dict`), so a cleaner can be pickled.
 
-    Columns of `times` stay as they are.
+    The columns in `times` stay unchanged.
     """
 
     def __init__(self, space: str, analysis: Mapping[str, Any], times: Sequence[str] = ("time",)) -> None:
         self._space, self._times = space, times
         self._analysis = json.dumps(analysis, sort_keys=True)
 
-    def clean(self, table: pa.Table) -> Cleaned:
-        """The rows of one batch, each in one of the two tables."""
+    def clean(self, table: pa.Table) -> CleaningResult:
+        """The rows of one batch, each either clean or quarantined."""
         analysis, validator = _tools(self._space, self._analysis)
         problems = _corrupt_rows(table)
         keywords = _keyword_lists(table, analysis, problems)
-        columns = {"id": table["id"], "keywords": keywords, **_places(table)}
+        columns = {"id": table["id"], "keywords": keywords, **_locations(table)}
         columns |= {name: table[name] for name in self._times if name in table.column_names}
         clean = pa.table(columns)
         for row, reason in validator.encode_table(clean).rejected:
             problems.setdefault(row, reason)
         if not problems:
-            return Cleaned(clean, QUARANTINE_SCHEMA.empty_table())
+            return CleaningResult(clean, QUARANTINE_SCHEMA.empty_table())
         is_kept = pa.array([row not in problems for row in range(table.num_rows)], pa.bool_())
-        return Cleaned(clean.filter(is_kept), quarantine_rows(table, problems.items()))
+        return CleaningResult(clean.filter(is_kept), quarantine_rows(table, problems.items()))
 
 
 def quarantine_rows(table: pa.Table, rejected: Iterable[tuple[int, str]]) -> pa.Table:
-    """Rejected rows of a raw table as rows of the quarantine: id, reason, and the row as JSON, cut where it is long."""
-    listed = sorted(rejected)
-    rows = table.take(pa.array([row for row, _ in listed], pa.int64())).to_pylist()
-    shown = [json.dumps(row, default=str, ensure_ascii=False)[:_LONGEST_SHOWN] for row in rows]
+    """Rejected rows of a raw table as rows of the quarantine: id, reason, and the row as JSON, truncated if it is long."""
+    in_order = sorted(rejected)
+    rows = table.take(pa.array([row for row, _ in in_order], pa.int64())).to_pylist()
+    texts = [json.dumps(row, default=str, ensure_ascii=False)[:_MAX_ROW_CHARACTERS] for row in rows]
     ids = [None if row["id"] is None else str(row["id"]) for row in rows]
-    return pa.table([ids, [reason for _, reason in listed], shown], schema=QUARANTINE_SCHEMA)
+    return pa.table([ids, [reason for _, reason in in_order], texts], schema=QUARANTINE_SCHEMA)
 
 
 @lru_cache(maxsize=4)
 def _tools(space: str, analysis: str) -> tuple[Analysis, Matcher]:
-    """The analysis, and an engine without subscriptions that knows what a usable message is."""
-    made = Analysis.from_dict(json.loads(analysis))
-    return made, Matcher("scan", space, made)
+    """The analysis, and an engine without subscriptions that validates messages."""
+    opened_analysis = Analysis.from_dict(json.loads(analysis))
+    return opened_analysis, Matcher("scan", space, opened_analysis)
 
 
 def _corrupt_rows(table: pa.Table) -> dict[int, str]:
@@ -82,13 +82,13 @@ def _corrupt_rows(table: pa.Table) -> dict[int, str]:
 
 
 def _keyword_lists(table: pa.Table, analysis: Analysis, problems: dict[int, str]) -> pa.Array:
-    """Keywords in their normal form; texts where there are no keywords."""
-    given = table["keywords"].combine_chunks() if "keywords" in table.column_names else None
+    """The keywords of each row in their normal form; the words of its text if it has no keywords."""
+    keywords = table["keywords"].combine_chunks() if "keywords" in table.column_names else None
     if "text" not in table.column_names:
-        if given is None:
+        if keywords is None:
             raise SchemaError(f"the messages have the columns {table.column_names}; expected 'keywords' or 'text'")
-        return normal_forms(given, analysis)
-    lists: list[Any] = given.to_pylist() if given is not None else [None] * table.num_rows
+        return normal_forms(keywords, analysis)
+    lists: list[Any] = keywords.to_pylist() if keywords is not None else [None] * table.num_rows
     for row, text in enumerate(table["text"].to_pylist()):
         if lists[row] is not None or row in problems:
             continue
@@ -98,12 +98,12 @@ def _keyword_lists(table: pa.Table, analysis: Analysis, problems: dict[int, str]
             lists[row] = analysis.words(text)
         except NearcastError as error:
             problems[row] = str(error)
-    found = pa.array(lists, pa.list_(pa.string()) if given is None else given.type)
-    return found if given is None else normal_forms(found, analysis)
+    filled = pa.array(lists, pa.list_(pa.string()) if keywords is None else keywords.type)
+    return filled if keywords is None else normal_forms(filled, analysis)
 
 
 def normal_forms(lists: pa.Array, analysis: Analysis) -> pa.Array:
-    """Words as they are compared, each distinct one looked at once; words that cannot be keywords are left as they are."""
+    """The words in their normal form, computed once per distinct word. Words that cannot be keywords stay unchanged."""
     if not is_string(lists.type.value_type) or len(lists) == 0:
         return lists
     start = list_offsets(lists)
@@ -121,8 +121,8 @@ def _form(word: str, analysis: Analysis) -> str:
         return word
 
 
-def _places(table: pa.Table) -> dict[str, pa.ChunkedArray]:
-    """Points, or boxes where the source has boxes; a row with a point only becomes a box without area."""
+def _locations(table: pa.Table) -> dict[str, pa.ChunkedArray]:
+    """The points; or boxes if the source has boxes, where a point becomes a box of zero area."""
     has_point = set(POINT) <= set(table.column_names)
     if not set(BOX) <= set(table.column_names):
         if not has_point:

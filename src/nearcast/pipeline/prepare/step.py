@@ -27,8 +27,8 @@ _BAD = "quarantined"
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """What came in and what became of it: read = kept + quarantined + repeated."""
+class PrepareSummary:
+    """The counts of a run: read = kept + quarantined + repeated."""
 
     read: int
     kept: int
@@ -42,11 +42,11 @@ class Prepared:
 
 
 def clean_messages(raw: DataFrame, cleaner: Cleaner) -> DataFrame:
-    """Clean messages, and in the column `quarantined` (id, reason, row) the others, which have nothing else."""
+    """Clean messages, and quarantined rows: those have only the column `quarantined` (id, reason, row)."""
     fields = {field.name: field.dataType.simpleString() for field in raw.schema.fields}
     keywords = fields.get("keywords", "array<string>")
-    place = ("x0", "y0", "x1", "y1") if "x0" in fields else ("x", "y")
-    columns = {"id": fields["id"], "keywords": keywords, **dict.fromkeys(place, "double")}
+    coordinates = ("x0", "y0", "x1", "y1") if "x0" in fields else ("x", "y")
+    columns = {"id": fields["id"], "keywords": keywords, **dict.fromkeys(coordinates, "double")}
     if "time" in fields:
         columns["time"] = fields["time"]
     schema = ", ".join(f"{name} {kind}" for name, kind in columns.items())
@@ -59,12 +59,12 @@ def clean_messages(raw: DataFrame, cleaner: Cleaner) -> DataFrame:
     return raw.mapInArrow(clean_batches, f"{schema}, {_BAD} struct<id: string, reason: string, row: string>")
 
 
-def prepare(session: SparkSession, raw: DataFrame, settings: PipelineSettings) -> Prepared:
-    """Do all of it; what `prepared/` held before is replaced."""
+def prepare(session: SparkSession, raw: DataFrame, settings: PipelineSettings) -> PrepareSummary:
+    """Run the step; replaces the contents of `prepared/`."""
     from pyspark.sql import functions as F  # noqa: N812
 
     store = settings.store
-    # Cleaning is the dear part: done once, into a folder of its own, read by everything after it.
+    # Cleaning is the expensive part: done once, into a temporary folder that the rest reads.
     staging = f"prepared/.staging-{uuid.uuid4().hex}"
     try:
         clean_messages(raw, Cleaner(settings.space, settings.analysis.to_dict())).write.parquet(store.address(staging))
@@ -76,11 +76,11 @@ def prepare(session: SparkSession, raw: DataFrame, settings: PipelineSettings) -
         n_good = good.count()
     finally:
         store.delete(staging)
-    return _conclude(session, settings, store, n_good)
+    return _write_statistics(session, settings, store, n_good)
 
 
-def _conclude(session: SparkSession, settings: PipelineSettings, store: Store, n_good: int) -> Prepared:
-    """Count what was written, and write what is derived from it."""
+def _write_statistics(session: SparkSession, settings: PipelineSettings, store: Store, n_good: int) -> PrepareSummary:
+    """Count the clean messages; write keyword statistics, the sample of history and the summary."""
     from pyspark.sql import functions as F  # noqa: N812
 
     messages = session.read.parquet(store.address(MESSAGES))
@@ -96,7 +96,7 @@ def _conclude(session: SparkSession, settings: PipelineSettings, store: Store, n
     history.coalesce(1).write.mode("overwrite").parquet(store.address(HISTORY))
     quarantine = session.read.parquet(store.address(QUARANTINE))
     reasons = {row["kind"]: row["count"] for row in _kinds_of_reasons(quarantine).collect()}
-    prepared = Prepared(
+    prepared = PrepareSummary(
         read=n_good + sum(reasons.values()),
         kept=kept,
         quarantined=sum(reasons.values()),
@@ -112,28 +112,28 @@ def _conclude(session: SparkSession, settings: PipelineSettings, store: Store, n
 
 
 def keyword_statistics(messages: DataFrame, n_messages: int, settings: PipelineSettings) -> KeywordStatistics:
-    """In how many messages each keyword occurs."""
+    """The number of messages with each keyword."""
     from pyspark.sql import functions as F  # noqa: N812
 
     words = messages.select(F.explode(F.array_distinct("keywords")).alias("keyword"))
-    counted = words.groupBy("keyword").count().orderBy(F.desc("count"), "keyword").toArrow()
-    frequency = counted["count"].to_numpy().astype(np.int64)
-    return KeywordStatistics.counted(counted["keyword"].combine_chunks(), frequency, n_messages, settings.analysis)
+    counts = words.groupBy("keyword").count().orderBy(F.desc("count"), "keyword").toArrow()
+    frequency = counts["count"].to_numpy().astype(np.int64)
+    return KeywordStatistics.from_counts(counts["keyword"].combine_chunks(), frequency, n_messages, settings.analysis)
 
 
 def _first_of_each_id(messages: DataFrame) -> DataFrame:
-    """One row per id: the earliest, or else the same one on every run."""
+    """One row per id: the earliest, or without times an arbitrary but reproducible one."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F  # noqa: N812
 
     order = [F.col("time")] if "time" in messages.columns else []
     order.append(F.xxhash64(*[F.col(name) for name in messages.columns]))
-    ranked = messages.withColumn("_place", F.row_number().over(Window.partitionBy("id").orderBy(*order)))
-    return ranked.where(F.col("_place") == 1).drop("_place")
+    ranked = messages.withColumn("_rank", F.row_number().over(Window.partitionBy("id").orderBy(*order)))
+    return ranked.where(F.col("_rank") == 1).drop("_rank")
 
 
 def _kinds_of_reasons(quarantine: DataFrame) -> DataFrame:
-    """Reasons with what differs from row to row (numbers, quoted values) left out, counted."""
+    """Counts of the reasons, without the parts that differ from row to row (numbers, quoted values)."""
     from pyspark.sql import functions as F  # noqa: N812
 
     kind = F.regexp_replace(F.regexp_replace("reason", r"'[^']*'|\([^)]*\)", "…"), r"\d+", "#")
@@ -141,7 +141,7 @@ def _kinds_of_reasons(quarantine: DataFrame) -> DataFrame:
 
 
 def _with_quarantine(messages: pa.Table, quarantine: pa.Table) -> pa.Table:
-    """Both in one table: a row is a message or a quarantined row."""
+    """One table of both: a row is a message or a quarantined row."""
     kind = pa.struct(list(QUARANTINE_SCHEMA))
     with_messages = messages.append_column(_BAD, pa.nulls(messages.num_rows, kind))
     if quarantine.num_rows == 0:
@@ -150,3 +150,11 @@ def _with_quarantine(messages: pa.Table, quarantine: pa.Table) -> pa.Table:
     bad = pa.StructArray.from_arrays([column.combine_chunks() for column in quarantine.columns], fields=list(kind))
     with_bad = pa.table([*nulls, bad], schema=with_messages.schema)
     return pa.concat_tables([with_messages, with_bad]).combine_chunks()
+
+
+def read_history(settings: PipelineSettings) -> pa.Table | None:
+    """The sample of past messages without their times; None before the first run of this step."""
+    if not settings.store.exists(HISTORY):
+        return None
+    history = settings.store.read_table(HISTORY)
+    return history.select([name for name in history.column_names if name != "time"])

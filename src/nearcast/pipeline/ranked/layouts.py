@@ -9,7 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from nearcast.pipeline.host_cache import fetched, opened
+from nearcast.pipeline.host_cache import fetch_to_host as fetched
+from nearcast.pipeline.host_cache import open_once as opened
 from nearcast.pipeline.keeping.areas import RankedArea, ShardArea
 from nearcast.pipeline.keeping.layouts import ShardPlace, layout_folder
 from nearcast.pipeline.keeping.shard_engine import ShardEngine
@@ -19,8 +20,7 @@ from nearcast.pipeline.ranked.fused_shard import FusedShard
 from nearcast.pipeline.ranked.homes import FUSED
 from nearcast.pipeline.ranked.rules import RankingRules
 from nearcast.pipeline.ranked.split_shard import SplitShard
-from nearcast.pipeline.store import Store
-from nearcast.pipeline.versions import next_version
+from nearcast.pipeline.store import Store, next_version
 
 _PLAN = "plan"
 

@@ -9,11 +9,10 @@ from typing import Any
 
 from nearcast.errors import PipelineError
 from nearcast.model.window import CountWindow, TimeWindow
-from nearcast.pipeline.prepare.keyword_statistics import AREA as COUNTS
+from nearcast.pipeline.prepare.keyword_statistics import KEYWORD_FOLDER as COUNTS
 from nearcast.pipeline.prepare.keyword_statistics import KeywordStatistics
 from nearcast.pipeline.settings import PipelineSettings
-from nearcast.pipeline.store import Store
-from nearcast.pipeline.versions import needed_version, version_name
+from nearcast.pipeline.store import Store, needed_version, version_name
 
 
 @dataclass(frozen=True, slots=True)

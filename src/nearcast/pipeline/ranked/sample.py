@@ -12,11 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from nearcast.pipeline.progress import Hear, listening
+from nearcast.pipeline.progress import OnNews as Hear
+from nearcast.pipeline.progress import watch_stream as listening
 from nearcast.pipeline.ranked.sources import read_rows
 from nearcast.pipeline.ranked.stream import start_rank
 from nearcast.pipeline.settings import PipelineSettings
-from nearcast.pipeline.stream_folders import StreamArea
+from nearcast.pipeline.store import StreamFolders as StreamArea
 from nearcast.workloads import sample_messages, sample_notes, sample_subscriptions
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from nearcast.model.ids import Id
+from nearcast.model.inputs import Id
 from nearcast.pipeline.keeping.arrow_bytes import table_bytes, table_of
 from nearcast.pipeline.keeping.shard_engine import Taken
 from nearcast.pipeline.plan.shard_plan import ShardPlan

@@ -43,6 +43,8 @@ class Engines:
         self.presences = Presences()
         self.has_moving = False
         """Whether messages are handed to the moving matcher; from the first moving subscription on."""
+        self.matched = (0, 0, 0)
+        """Messages that were matched, clauses tested for them, and deliveries, since the start."""
         self.n_living = 0
         """Messages that moving subscriptions see, as of the last batch; to be asked without waiting for the engine."""
         self._ranked_window = ranked_window
@@ -120,6 +122,8 @@ class Engines:
         """Deliveries to boolean subscriptions; the message at row i has sequence first + i."""
         sequence = np.arange(first, first + len(posted), dtype=np.int64)
         found = self.matcher.match_table(_message_table(posted, sequence))
+        report, (messages, candidates, matches) = self.matcher.report, self.matched
+        self.matched = (messages + report.messages, candidates + report.candidates, matches + report.matches)
         if not found.num_rows:
             empty = np.empty(0, np.int64)
             return match_events(empty, empty)

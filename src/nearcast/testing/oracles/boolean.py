@@ -14,7 +14,7 @@ import shapely  # type: ignore[import-untyped, unused-ignore]
 
 from nearcast.errors import NearcastError
 from nearcast.model.analysis import Analysis
-from nearcast.model.ids import Id
+from nearcast.model.inputs import Id
 from nearcast.model.message import Message
 from nearcast.model.regions import Box, Circle, MultiPolygon, Polygon, Region, region
 from nearcast.model.subscription import Subscription

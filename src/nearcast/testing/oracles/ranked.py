@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from nearcast.errors import NearcastError
-from nearcast.model.ids import Id
+from nearcast.model.inputs import Id
 from nearcast.model.message import Message
 from nearcast.model.normalise import Keyword, read_keywords
 from nearcast.model.relevance import (

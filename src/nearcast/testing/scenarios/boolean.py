@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from nearcast.model.ids import Id
+from nearcast.model.inputs import Id
 from nearcast.model.message import Message
 from nearcast.model.subscription import Subscription
 from nearcast.testing.comparison.boolean import Comparison, MakeMatcher, check_published, check_rejected

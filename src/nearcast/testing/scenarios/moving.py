@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from nearcast.model.ids import Id
+from nearcast.model.inputs import Id
 from nearcast.model.message import Message
 from nearcast.model.regions import Box, Circle, MultiPolygon, Polygon, Region
 from nearcast.testing.comparison.moving import MakeMovingMatcher, compare_changes, compare_rejected, compare_results

@@ -1,6 +1,6 @@
 """A sample that ships with nearcast: real storm reports and animal reports, and subscriptions a person might have made.
 
-Written by `scripts/build_sample.py`; sources and licences in `CREDITS.md` beside the files.
+Written by `scripts/build_sample.py`. `CREDITS.md` in this folder lists sources and licences.
 """
 
 from __future__ import annotations

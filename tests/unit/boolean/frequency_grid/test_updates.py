@@ -181,7 +181,7 @@ def test_an_empty_index_takes_clauses() -> None:
 
 
 def test_answers_are_right_when_there_is_too_little_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nearcast.engine.kernel_calls.FIRST_ROOM", 1)
+    monkeypatch.setattr("nearcast.engine.kernel_calls.FIRST_CAPACITY", 1)
     world = RandomWorld(11)
     store = filed(world.clauses(80))
     batch = world.messages(40, 0.5)

@@ -127,7 +127,7 @@ def test_a_leaf_with_hundreds_of_messages_is_divided(is_moving: bool, monkeypatc
 
 
 def test_messages_with_an_area_are_found_when_the_output_starts_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nearcast.moving.index._FIRST_ROOM", 1)
+    monkeypatch.setattr("nearcast.engine.kernel_calls.FIRST_CAPACITY", 1)
     matcher = nc.MovingMatcher("moving_adaptive_tree", "plane")
     matcher.subscribe([nc.Subscription(1, ["a"], nc.Box(0, 0, 1, 1))])
     matcher.publish([nc.Message(i, ["a"], nc.Box(0, 0, i, i)) for i in range(5)])

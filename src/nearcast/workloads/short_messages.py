@@ -1,8 +1,4 @@
-"""Short messages in towns: the stand-in for the tweets of the papers.
-
-Paper: Wang et al. 2017 (AP-Tree), §5.1.1, Table 2: 12.7M messages, 1.7M words, 9 keywords each on average. Words and places are
-independent here; in real tweets they are not.
-"""
+"""Short synthetic messages in towns: tweets with English word frequencies, points of interest with uniform ones."""
 
 from __future__ import annotations
 
@@ -10,24 +6,35 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
+import numpy as np
 import pyarrow as pa
 
 from nearcast.errors import WorkloadError
-from nearcast.workloads.base import Space
-from nearcast.workloads.places import towns
-from nearcast.workloads.pool import MessagePool, WordChooser, bell_counts
-from nearcast.workloads.pooled import PooledWorkload
+from nearcast.workloads.base import Space, Workload
+from nearcast.workloads.locations import towns
+from nearcast.workloads.pool import MessagePool, WordChooser, bell_counts, even_counts
 from nearcast.workloads.sampling import RangeReading, SubscriptionSampling
-from nearcast.workloads.words import Frequencies, ranked_words, resolve_frequencies, word_frequencies, zipf_frequencies
+from nearcast.workloads.words import (
+    Frequencies,
+    made_up_words,
+    ranked_words,
+    resolve_frequencies,
+    word_frequencies,
+    zipf_frequencies,
+)
 
 N_STOP_WORDS = 150
 
 
 @dataclass(frozen=True)
-class Tweets(PooledWorkload):
-    """3 to 20 keywords, mean 9; `range_low` and `range_high` are percent of the side or of the area of the unit square.
+class Tweets(Workload):
+    """Short messages in towns: the stand-in for the tweets of the papers.
 
-    The two readings and the two treatments of stop words differ by a factor of 200 in matches: always state them.
+    Paper: Wang et al. 2017 (AP-Tree), §5.1.1, Table 2: 12.7M messages, 1.7M words, 9 keywords each on average (here 3 to 20).
+    Words and locations are independent here; in real tweets they are not.
+
+    `range_low` and `range_high` are percent of the side or of the area of the unit square. The two readings and the two
+    treatments of stop words differ by a factor of 200 in matches: always state them.
     """
 
     name: ClassVar[str] = "tweets"
@@ -87,3 +94,44 @@ class Tweets(PooledWorkload):
     def describe(self) -> dict[str, Any]:
         used = self.frequencies if self.frequencies == "zipf" else resolve_frequencies(self.frequencies)
         return {**super().describe(), "frequencies": used}
+
+
+@dataclass(frozen=True)
+class PointsOfInterest(Workload):
+    """Points of interest with words of publications: every word equally frequent, the opposite of tweets.
+
+    Paper: Li et al. 2013 (R^t-tree), §6 and LFilter, §6: 17M places of the USA, words of 1.5M DBLP records, rectangles of
+    random width and height, 1 to 6 keywords (3.5 on average). Messages have 6 to 20 keywords. The location and the words of a
+    subscription are drawn independently.
+    """
+
+    name: ClassVar[str] = "poi"
+    description: ClassVar[str] = "places with uniformly frequent words, 1-6 keywords a subscription (R^t-tree, LFilter)"
+    space: ClassVar[Space] = "plane"
+
+    range: RangeReading = "side"
+    vocabulary_size: int = 100_000
+    n_cities: int = 2_000
+    pool: int = 17_000_000
+    seed: int = 7
+    range_low: float = 0.01
+    range_high: float = 1.0
+    n_keywords: int | tuple[int, int] = (1, 6)
+
+    @cached_property
+    def source(self) -> MessagePool:
+        return MessagePool(self.pool, self.seed, self.chooser, even_counts(6, 20), towns(self.n_cities, self.seed, 0.6, 0.2))
+
+    @cached_property
+    def sampling(self) -> SubscriptionSampling:
+        return SubscriptionSampling(
+            self.n_keywords, self.range, self.range_low, self.range_high, square=False, chooser=self.chooser
+        )
+
+    @cached_property
+    def chooser(self) -> WordChooser:
+        return WordChooser.shuffled(np.full(self.vocabulary_size, 1.0 / self.vocabulary_size), self.seed)
+
+    @cached_property
+    def words(self) -> pa.Array:
+        return made_up_words(1, self.vocabulary_size)

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from nearcast.errors import EnvironmentProblem, WorkloadError
+from nearcast.workloads.short_messages import Tweets
 from nearcast.workloads.tables import KeywordLists, keywords_as_words
-from nearcast.workloads.tweets import Tweets
 from nearcast.workloads.words import made_up_words, ranked_words, word_frequencies
 
 Scale = Callable[[int], int]
@@ -44,7 +44,7 @@ def test_any_message_is_made_again_from_its_number(small_tweets: Tweets) -> None
     stream = small_tweets.messages(1000)
     numbers = stream["id"].to_numpy()
     rows = np.array([999, 0, 500, 500, 3])
-    assert small_tweets.numbered(numbers[rows]).equals(stream.take(rows).combine_chunks())
+    assert small_tweets.messages_at(numbers[rows]).equals(stream.take(rows).combine_chunks())
 
 
 def test_more_subscriptions_begin_with_the_same_ones(small_tweets: Tweets) -> None:
@@ -59,7 +59,7 @@ def test_history_is_the_first_twentieth_and_the_stream_comes_after(small_tweets:
     with pytest.raises(WorkloadError, match="stream of tweets has 190000"):
         small_tweets.messages(190_001)
     with pytest.raises(WorkloadError, match="0 to 199999"):
-        small_tweets.numbered(np.array([200_000]))
+        small_tweets.messages_at(np.array([200_000]))
 
 
 def test_nothing_asked_gives_empty_tables(small_tweets: Tweets) -> None:
@@ -118,22 +118,22 @@ def test_matches_per_message_are_those_the_targets_name(scale: Scale) -> None:
     n_subscriptions = scale(50_000)
     subscriptions, messages = tweets.subscriptions(n_subscriptions), tweets.messages(1000)
     x0, y0, x1, y1 = (subscriptions[name].to_numpy() for name in ("x0", "y0", "x1", "y1"))
-    wanted = lists_of(subscriptions)
+    required = lists_of(subscriptions)
     n_matches = 0
     for message in messages.to_pylist():
         inside = (x0 <= message["x"]) & (message["x"] <= x1) & (y0 <= message["y"]) & (message["y"] <= y1)
         has = set(message["keywords"])
         for row in np.flatnonzero(inside):
-            n_matches += has.issuperset(wanted.keyword[wanted.start[row] : wanted.start[row + 1]].tolist())
+            n_matches += has.issuperset(required.keyword[required.start[row] : required.start[row + 1]].tolist())
     per_million = n_matches / 1000 * 1_000_000 / n_subscriptions
     assert 20 < per_million < 40
 
 
 def test_without_stop_words_frequent_words_are_rare() -> None:
-    kept, removed = (word_frequencies(50_000, "curve", skip) for skip in (0, 150))
-    assert kept[0] > 0.05
-    assert removed[0] < 0.002
-    assert np.isclose(removed.sum(), 1.0)
+    with_stop_words, without_stop_words = (word_frequencies(50_000, "curve", skip) for skip in (0, 150))
+    assert with_stop_words[0] > 0.05
+    assert without_stop_words[0] < 0.002
+    assert np.isclose(without_stop_words.sum(), 1.0)
 
 
 def test_the_curve_is_close_to_the_real_frequencies() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nearcast.errors import MessageError, RegionError
-from nearcast.model.quantities import finite_number, read_point, whole_number
+from nearcast.model.inputs import finite_number, read_point, whole_number
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, True, "1", None, 10**400, [1.0], 1j])
