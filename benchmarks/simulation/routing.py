@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from benchmarks.experiments.shared.ranked_input import RankedInput
 from benchmarks.simulation.cost_model import ShardLoads
-from nearcast.engine.reading import Border
+from nearcast.engine.reading import ReadingContext
 from nearcast.model.analysis import DEFAULT_ANALYSIS
 from nearcast.model.spaces import space_of
 from nearcast.pipeline.plan.routing import child_of_words
@@ -69,7 +69,7 @@ def _homes(plan: ShardPlan, subscriptions: pa.Table) -> NDArray[np.int64]:
 
 
 def _copies(plan: ShardPlan, sample: Sample) -> NDArray[np.int64]:
-    border = Border(space_of(sample.space), plan.keywords, DEFAULT_ANALYSIS)
+    border = ReadingContext(space_of(sample.space), plan.keywords, DEFAULT_ANALYSIS)
     read = read_ranked_table(sample.subscriptions.drop_columns([FLOOR]), border)
     floor = sample.subscriptions[FLOOR].to_numpy()
     filed = filed_words(plan, plan.word_order(), sample.weights.of(plan.keywords), read.batch, floor)

@@ -172,7 +172,7 @@ def test_the_corrected_form_gives_our_answers_with_our_number_of_visits() -> Non
         frequency = Counter(word for words in drawn for word in words)
         world = World(drawn, boxes)
         matcher = world.matcher()
-        known = dict(zip("abcdef", matcher._keywords.find(list("abcdef")).tolist(), strict=True))
+        known = dict(zip("abcdef", matcher._subscriptions.keywords.find(list("abcdef")).tolist(), strict=True))
         # Our order: the rarest first, the smaller id on a tie.
         world.words = [sorted(words, key=lambda word: (frequency[word], known[word])) for words in drawn]
         tree = place(plain_tree(our_tree(matcher)), world.words)

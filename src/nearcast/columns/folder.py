@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -116,3 +116,15 @@ def _exchange(one: Path, other: Path) -> bool:
     if rename is None:
         return False
     return bool(rename(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _RENAME_EXCHANGE) == 0)
+
+
+def joined_parts(parts: Mapping[str, Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+    """The arrays of several parts in one folder, as `part.name`."""
+    return {f"{part}.{name}": array for part, arrays in parts.items() for name, array in arrays.items()}
+
+
+def split_parts(arrays: Mapping[str, NDArray[Any]], names: Iterable[str]) -> dict[str, dict[str, NDArray[Any]]]:
+    """What `joined_parts` joined, for the parts of these names."""
+    return {
+        part: {key[len(part) + 1 :]: array for key, array in arrays.items() if key.startswith(f"{part}.")} for part in names
+    }

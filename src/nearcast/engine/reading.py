@@ -17,7 +17,7 @@ from nearcast.model.analysis import Analysis
 from nearcast.model.spaces import Space
 
 
-class Border(NamedTuple):
+class ReadingContext(NamedTuple):
     """The space, the keywords and the analysis of one engine."""
 
     space: Space

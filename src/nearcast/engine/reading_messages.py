@@ -24,7 +24,7 @@ from nearcast.columns.schemas import (
     text_column,
 )
 from nearcast.engine.keyword_kind import KeywordKind
-from nearcast.engine.reading import Border, Rejections, reject_bad_boxes
+from nearcast.engine.reading import ReadingContext, Rejections, reject_bad_boxes
 from nearcast.errors import NearcastError, SchemaError
 from nearcast.kernels.layouts import MessageArrays
 from nearcast.model.analysis import Analysis
@@ -43,13 +43,13 @@ class EncodedMessages:
 
 
 def read_message_objects(
-    messages: Sequence[Message], border: Border, grow: bool = False, counted: bool = False
+    messages: Sequence[Message], context: ReadingContext, grow: bool = False, counted: bool = False
 ) -> tuple[MessageBatch, list[tuple[int, str]]]:
     """The usable messages as a batch, and the rejections.
 
     With `grow`, words that nobody asked for are kept too; with `counted`, how often each word is in its message.
     """
-    space, kind, analysis = border
+    space, kind, analysis = context
     rejections = Rejections(len(messages))
     words: list[Keyword] = []
     list_start = np.zeros(len(messages) + 1, np.int64)
@@ -76,9 +76,9 @@ def read_message_objects(
     return _assembled(rejections, list_start, ids, list(boxes), kind, counted)
 
 
-def read_message_table(table: pa.Table, border: Border, grow: bool = False, counted: bool = False) -> EncodedMessages:
+def read_message_table(table: pa.Table, context: ReadingContext, grow: bool = False, counted: bool = False) -> EncodedMessages:
     """As `read_message_objects`, column by column."""
-    space, kind, analysis = border
+    space, kind, analysis = context
     check_columns(table, MESSAGE_COLUMNS, "messages")
     rejections = Rejections(table.num_rows)
     message_ids = id_column(table)

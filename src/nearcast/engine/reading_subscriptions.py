@@ -29,7 +29,7 @@ from nearcast.columns.schemas import (
     text_column,
 )
 from nearcast.engine.clause_building import WORLD, ParsedSubscription, PlainSubscriptions
-from nearcast.engine.reading import Border, Rejections, reject_bad_boxes
+from nearcast.engine.reading import ReadingContext, Rejections, reject_bad_boxes
 from nearcast.errors import NearcastError, SchemaError, SubscriptionError
 from nearcast.model.normalise import Keyword
 from nearcast.model.regions import Box, Region, region
@@ -49,12 +49,14 @@ class ReadSubscriptions:
     rejected: list[tuple[int, str]]
 
 
-def read_subscription_objects(subscriptions: Sequence[Subscription], border: Border, id_kind: str | None) -> ReadSubscriptions:
+def read_subscription_objects(
+    subscriptions: Sequence[Subscription], context: ReadingContext, id_kind: str | None
+) -> ReadSubscriptions:
     rejections = Rejections(len(subscriptions))
     ids: list[int | str] = []
     parsed = []
     seen: set[int | str] = set()
-    check_keywords = border.keywords.checker()
+    check_keywords = context.keywords.checker()
     for row, subscription in enumerate(subscriptions):
         try:
             if not isinstance(subscription, Subscription):
@@ -66,7 +68,7 @@ def read_subscription_objects(subscriptions: Sequence[Subscription], border: Bor
             if subscription.id in seen:
                 raise SchemaError(_twice(subscription.id))
             seen.add(subscription.id)
-            parsed.append(_parsed(row, subscription, border, check_keywords))
+            parsed.append(_parsed(row, subscription, context, check_keywords))
             ids.append(subscription.id)
         except NearcastError as error:
             rejections.add(row, str(error))
@@ -77,25 +79,25 @@ def read_subscription_objects(subscriptions: Sequence[Subscription], border: Bor
 
 
 def _parsed(
-    row: int, subscription: Subscription, border: Border, check_keywords: Callable[[Iterable[Keyword]], None]
+    row: int, subscription: Subscription, context: ReadingContext, check_keywords: Callable[[Iterable[Keyword]], None]
 ) -> ParsedSubscription:
-    clauses = subscription.clauses(border.analysis)
+    clauses = subscription.clauses(context.analysis)
     for clause in clauses:
         check_keywords(clause.required)
         check_keywords(clause.forbidden)
     if subscription.region is not None:
-        subscription.region.check(border.space)
+        subscription.region.check(context.space)
     return ParsedSubscription(row, clauses, subscription.region)
 
 
-def read_subscription_table(table: pa.Table, border: Border) -> ReadSubscriptions:
+def read_subscription_table(table: pa.Table, context: ReadingContext) -> ReadSubscriptions:
     check_columns(table, SUBSCRIPTION_COLUMNS, "subscriptions")
     rejections = Rejections(table.num_rows)
-    columns = _read_columns(table, rejections, border)
+    columns = _read_columns(table, rejections, context)
     _reject_bad_ids(rejections, columns.ids)
     is_parsed = np.asarray(columns.interests.is_valid()) | np.asarray(columns.regions.is_valid())
-    parsed = _read_parsed_rows(columns, is_parsed, rejections, border)
-    plain = _read_plain_rows(columns, ~is_parsed, rejections, border)
+    parsed = _read_parsed_rows(columns, is_parsed, rejections, context)
+    plain = _read_plain_rows(columns, ~is_parsed, rejections, context)
     return ReadSubscriptions(columns.ids, plain, parsed, rejections.listed())
 
 
@@ -124,15 +126,15 @@ class _Columns(NamedTuple):
         return Subscription(self.ids[row].as_py(), keywords=given, interest=interest, region=where)
 
 
-def _read_columns(table: pa.Table, rejections: Rejections, border: Border) -> _Columns:
+def _read_columns(table: pa.Table, rejections: Rejections, context: ReadingContext) -> _Columns:
     keywords, interests = keyword_column(table), text_column(table, "interest")
     if keywords is None and interests is None:
         raise SchemaError(f"the table of subscriptions has the columns {table.column_names}; expected 'keywords' or 'interest'")
     nothing = pa.nulls(table.num_rows, pa.string())
     if keywords is None:
         keywords = pa.nulls(table.num_rows, pa.list_(pa.string()))
-    border.keywords.check_type(keywords.type.value_type)
-    boxes, has_box = _read_boxes(table, rejections, border.space)
+    context.keywords.check_type(keywords.type.value_type)
+    boxes, has_box = _read_boxes(table, rejections, context.space)
     regions = text_column(table, "region")
     return _Columns(
         id_column(table),
@@ -173,27 +175,27 @@ def _read_boxes(table: pa.Table, rejections: Rejections, space: Space) -> tuple[
 
 
 def _read_parsed_rows(
-    columns: _Columns, is_parsed: NDArray[np.bool_], rejections: Rejections, border: Border
+    columns: _Columns, is_parsed: NDArray[np.bool_], rejections: Rejections, context: ReadingContext
 ) -> list[ParsedSubscription]:
     parsed = []
-    check_keywords = border.keywords.checker()
+    check_keywords = context.keywords.checker()
     for row in np.flatnonzero(is_parsed & rejections.is_usable()).tolist():
         try:
-            parsed.append(_parsed(row, columns.subscription(row, border.space), border, check_keywords))
+            parsed.append(_parsed(row, columns.subscription(row, context.space), context, check_keywords))
         except NearcastError as error:
             rejections.add(row, str(error))
     return parsed
 
 
 def _read_plain_rows(
-    columns: _Columns, is_plain: NDArray[np.bool_], rejections: Rejections, border: Border
+    columns: _Columns, is_plain: NDArray[np.bool_], rejections: Rejections, context: ReadingContext
 ) -> PlainSubscriptions:
     keywords = columns.keywords
     if keywords.null_count:
         rejections.add_where(is_plain & np.asarray(keywords.is_null()), lambda row: _NO_WORDS)
     list_start = list_offsets(keywords)
     members = keywords.values.slice(list_start[0], list_start[-1] - list_start[0])
-    encoded = border.keywords.encode(members, grow=True)
+    encoded = context.keywords.encode(members, grow=True)
     rejections.add_members(list_start, encoded.problems)
     required_start, required = keyword_sets_of(list_start, encoded.ids)
     most = settings.limit("max_subscription_keywords")
@@ -207,7 +209,7 @@ def _read_plain_rows(
         required_start, required = take_lists(required_start, required, rows)
         boxes, has_box = [side[rows] for side in boxes], has_box[rows]
     if not has_box.all():
-        everywhere = WORLD[border.space].bounds
+        everywhere = WORLD[context.space].bounds
         boxes = [np.where(has_box, side, widest) for side, widest in zip(boxes, everywhere, strict=True)]
     return PlainSubscriptions(rows, required_start, required, boxes)
 

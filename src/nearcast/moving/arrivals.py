@@ -38,7 +38,7 @@ def arrive(state: MovingState, read: TimedMessages) -> tuple[Changes, int]:
 def expire(state: MovingState, now: float) -> tuple[NDArray[np.int32], Groups]:
     """End what is due; returns its slots and the results it leaves."""
     gone = state.messages.due(now)
-    if len(gone) == 0 or state.clauses.n_alive == 0:
+    if len(gone) == 0 or state.subscriptions.clauses.n_alive == 0:
         return gone, NO_PAIRS
     return gone, state.expired(gone)
 

@@ -17,15 +17,12 @@ import pyarrow as pa
 
 from nearcast.columns.identifiers import id_array
 from nearcast.engine.arguments import listed, numbers_of
-from nearcast.engine.clause_building import clauses_of_parsed, clauses_of_plain
-from nearcast.engine.explanation import explain_match
 from nearcast.engine.groups import NO_PAIRS
-from nearcast.engine.keyword_kind import KeywordKind
 from nearcast.engine.reading_messages import read_message_objects
 from nearcast.engine.reading_subscriptions import ReadSubscriptions, read_subscription_objects, read_subscription_table
 from nearcast.engine.registry import create
+from nearcast.engine.subscription_store import SubscriptionStore
 from nearcast.engine.threads import ReadWriteLock
-from nearcast.engine.verification import Verifier
 from nearcast.errors import NearcastError
 from nearcast.model.analysis import DEFAULT_ANALYSIS, Analysis
 from nearcast.model.delivery import Change, Explanation, MatchReport, Traffic
@@ -43,7 +40,6 @@ from nearcast.moving.reading_moves import ReadMoves, read_move_table, read_moves
 from nearcast.moving.safe_regions.protocol import Positions, SafeRegionProtocol
 from nearcast.moving.saving import open_state, save_state
 from nearcast.moving.state import MovingState
-from nearcast.moving.take_over import gather
 
 
 class MovingMatcher:
@@ -79,9 +75,9 @@ class MovingMatcher:
         positions: Positions | None = None,
         **parameters: Any,
     ) -> None:
-        own_space, own_analysis = space_of(space), analysis or DEFAULT_ANALYSIS
-        made = create(MOVING_INDEXES, MOVING_SAFE_AUTO if safe_region and index == "auto" else index, parameters)
-        self._state = MovingState(own_space, own_analysis, made, KeywordKind(own_analysis), Verifier(own_space))
+        store = SubscriptionStore(space_of(space), analysis or DEFAULT_ANALYSIS)
+        name = MOVING_SAFE_AUTO if safe_region and index == "auto" else index
+        self._state = MovingState(store, create(MOVING_INDEXES, name, parameters))
         self._silent = SafeRegionProtocol(positions, safe_region) if safe_region else None
         self._lock = ReadWriteLock()
 
@@ -102,29 +98,31 @@ class MovingMatcher:
         """Register subscriptions; a known id replaces the old one. Changes of their results: living messages enter at once."""
         given, state = listed(subscriptions, Subscription, "subscriptions"), self._state
         with self._lock.writing():
-            return change_objects(self._file(read_subscription_objects(given, state.border, state.ids.kind)))
+            return change_objects(
+                self._put(read_subscription_objects(given, state.subscriptions.context, state.subscriptions.ids.kind))
+            )
 
     def subscribe_table(self, table: pa.Table) -> pa.Table:
         """As `subscribe`, for a table as `Matcher.subscribe_table` takes it; returns subscription_id, message_id, change."""
         with self._lock.writing():
-            return self._file(read_subscription_table(table, self._state.border))
+            return self._put(read_subscription_table(table, self._state.subscriptions.context))
 
     def unsubscribe(self, ids: Iterable[Id]) -> None:
         """Forget subscriptions, by a list of ids or a column of a table; unknown ids are ignored, and nothing is reported."""
         with self._lock.writing():
             state = self._state
-            numbers = numbers_of(ids, state.ids)
+            numbers = numbers_of(ids, state.subscriptions.ids)
             if self._silent is not None:
                 self._silent.forget(state, numbers)
             state.remove(numbers)
-            state.clear_dead()
+            state.compact()
             state.report = MatchReport()
 
     def subscription_ids(self) -> pa.Array:
         """The ids of all subscriptions, as a column."""
         with self._lock.reading():
-            numbers = np.arange(self._state.ids.n, dtype=np.int32)
-            return self._state.ids.take(numbers[self._state.clauses.spans(numbers)[1] > 0])
+            numbers = np.arange(self._state.subscriptions.ids.n, dtype=np.int32)
+            return self._state.subscriptions.ids.take(numbers[self._state.subscriptions.clauses.spans(numbers)[1] > 0])
 
     def take_over(self, others: Sequence[tuple[MovingMatcher, pa.Array]]) -> None:
         """Forget all subscriptions, and take over those with these ids from matchers of the same space, where they are.
@@ -134,33 +132,26 @@ class MovingMatcher:
         if self._silent is not None:
             raise NearcastError("this matcher gives safe regions, which cannot be taken over; make one without safe_region")
         with self._lock.writing():
-            gather(self._state, [(other._state, other._state.ids.find(ids)) for other, ids in others])
+            stores = [(other._state.subscriptions, other._state.subscriptions.ids.find(ids)) for other, ids in others]
+            self._state.subscriptions.gather(stores)
+            self._state.index.build(self._state.subscriptions.clauses, self._state.messages)
             self._state.report = MatchReport()
 
-    def _file(self, read: ReadSubscriptions) -> pa.Table:
-        state = self._state
+    def _put(self, read: ReadSubscriptions) -> pa.Table:
+        state, store = self._state, self._state.subscriptions
         state.report = MatchReport(rejected=read.rejected)
-        plain_rows = read.plain.row if read.plain is not None else np.empty(0, np.int64)
-        rows = np.concatenate([plain_rows, [item.row for item in read.parsed]]).astype(np.int64)
-        numbers = state.ids.add(read.ids.take(pa.array(rows)))
+        numbers = store.numbers_of(read)
         if self._silent is not None:
             self._silent.forget(state, numbers)
-        before = state.results(numbers)
+        before = state.results(numbers).copied()
         state.remove(numbers)
-        n_before = state.clauses.n_alive
-        slots = [np.empty(0, np.int32)]
-        if read.plain is not None and len(plain_rows):
-            slots.append(state.clauses.add(clauses_of_plain(read.plain, numbers[: len(plain_rows)])))
-        if read.parsed:
-            owners = numbers[len(plain_rows) :]
-            batch = clauses_of_parsed(read.parsed, owners, state.space, state.keywords, state.shapes)
-            slots.append(state.clauses.add(batch))
-        new = np.concatenate(slots)
+        n_before = store.clauses.n_alive
+        new = store.put(read, numbers)
         if len(new) > n_before:
-            # Most of what there is, is new: building anew packs better than inserting one by one.
-            state.index.build(state.clauses, state.messages)
+            # Most subscriptions are new: a build packs better than single insertions.
+            state.index.build(store.clauses, state.messages)
         elif len(new):
-            state.index.insert(state.clauses, state.messages, new)
+            state.index.insert(store.clauses, state.messages, new)
         return self._reported(difference(before, state.results(numbers)))
 
     # --- messages ----------------------------------------------------------------------------------------------------
@@ -169,13 +160,13 @@ class MovingMatcher:
         """Take in messages: what is due by their times leaves, and they enter. Bad ones are in `report.rejected`."""
         given, state = listed(messages, Message, "messages"), self._state
         with self._lock.writing():
-            return change_objects(self._arrive(read_timed_objects(given, state.border, state.messages.ids)))
+            return change_objects(self._arrive(read_timed_objects(given, state.subscriptions.context, state.messages.ids)))
 
     def publish_table(self, table: pa.Table) -> pa.Table:
         """As `publish`, for a table: id; keywords or text; x, y or x0, y0, x1, y1; optional time and expires."""
         state = self._state
         with self._lock.writing():
-            return self._arrive(read_timed_table(table, state.border, state.messages.ids))
+            return self._arrive(read_timed_table(table, state.subscriptions.context, state.messages.ids))
 
     def _arrive(self, read: TimedMessages) -> pa.Table:
         contacted = None if self._silent is None else self._silent.contact(self._state, read.batch)
@@ -198,15 +189,13 @@ class MovingMatcher:
 
     def move(self, moves: Mapping[Id, object]) -> list[Change]:
         """Give subscriptions new regions (None: everywhere). Unknown ids and bad regions are in `report.rejected`."""
-        state = self._state
         with self._lock.writing():
-            return change_objects(self._move(read_moves(moves, state.ids, state.clauses, state.space)))
+            return change_objects(self._move(read_moves(moves, self._state.subscriptions)))
 
     def move_table(self, table: pa.Table) -> pa.Table:
         """As `move`, for a table: id, x0, y0, x1, y1, or region (GeoJSON or WKT); of several rows of one id the last counts."""
-        state = self._state
         with self._lock.writing():
-            return self._move(read_move_table(table, state.ids, state.clauses, state.space))
+            return self._move(read_move_table(table, self._state.subscriptions))
 
     def _move(self, read: ReadMoves) -> pa.Table:
         if self._silent is not None:
@@ -223,7 +212,7 @@ class MovingMatcher:
         extent: every move must be reported (so for other regions than circles and boxes).
         """
         with self._lock.writing():
-            return self._silent_subscribers().regions(self._state, numbers_of(ids, self._state.ids))
+            return self._silent_subscribers().regions(self._state, numbers_of(ids, self._state.subscriptions.ids))
 
     @property
     def traffic(self) -> Traffic:
@@ -238,10 +227,10 @@ class MovingMatcher:
     def _reported(self, changes: Changes, n_gone: int = 0) -> pa.Table:
         """The changes as a table; then, with all ids told, the dead are cleared away."""
         state = self._state
-        table = changes.to_table(state.ids, state.messages)
+        table = changes.to_table(state.subscriptions.ids, state.messages)
         state.report.matches = len(changes)
         state.forget_dead(n_gone)
-        state.clear_dead()
+        state.compact()
         return table
 
     # --- insight -----------------------------------------------------------------------------------------------------
@@ -250,13 +239,13 @@ class MovingMatcher:
         """The ids of the living messages in the result of a subscription; none if there is no such subscription."""
         id = checked_id(subscription_id, "subscription", NearcastError)
         with self._lock.reading():
-            _, message = self._state.results(self._state.ids.find(id_array([id]))).pairs()
+            _, message = self._state.results(self._state.subscriptions.ids.find(id_array([id]))).pairs()
             return set(self._state.messages.ids.take(message).to_pylist())
 
     def current_table(self, ids: Iterable[Id] | None = None) -> pa.Table:
         """The results of several subscriptions, or of all: subscription_id, message_id. Unknown ids have none."""
         with self._lock.reading():
-            own, messages = self._state.ids, self._state.messages
+            own, messages = self._state.subscriptions.ids, self._state.messages
             numbers = np.arange(own.n, dtype=np.int32) if ids is None else numbers_of(ids, own)
             number, message = self._state.results(numbers).pairs()
             return pa.table({"subscription_id": own.take(number), "message_id": messages.ids.take(message)})
@@ -265,14 +254,11 @@ class MovingMatcher:
         """Why the message does or does not belong to the subscription where it is now, and the way through the index."""
         with self._lock.reading():
             state = self._state
-            batch, rejected = read_message_objects([message], state.border)
+            batch, rejected = read_message_objects([message], state.subscriptions.context)
             if rejected:
                 return Explanation(False, (f"the message is not usable: {rejected[0][1]}",))
-            slots = state.clauses.slots_of(int(state.ids.find(id_array([subscription_id]))[0]))
-            if not slots:
-                return Explanation(False, (f"there is no subscription {subscription_id!r}",))
-            matched, reasons, slot = explain_match(state.clauses, state.shapes, state.keywords, state.space, batch, slots)
-            path = state.index.explain(state.clauses, batch, slot)
+            matched, reasons, slot = state.subscriptions.explain(batch, subscription_id)
+            path = [] if slot is None else state.index.explain(state.subscriptions.clauses, batch, slot)
             if message.expires is not None and message.expires <= state.messages.now:
                 matched, reasons = False, [f"the message expired at {message.expires!r}; now is {self.now!r}", *reasons]
             return Explanation(matched, tuple(reasons), tuple(path))
@@ -280,19 +266,18 @@ class MovingMatcher:
     def stats(self) -> dict[str, int | float | str]:
         """Sizes: subscriptions, living messages, clauses, keywords, bytes (of all arrays), and those of the index."""
         with self._lock.reading():
-            state = self._state
-            own = {f"index_{name}" if name == "bytes" else name: value for name, value in state.index.stats().items()}
-            held = (state.ids, state.clauses, state.shapes, state.keywords.space, state.messages)
+            store, index, messages = self._state.subscriptions, self._state.index, self._state.messages
+            sizes = {f"index_{name}" if name == "bytes" else name: value for name, value in index.stats().items()}
             return {
-                "index": state.index.name,
-                "subscriptions": state.clauses.n_subscriptions,
-                "messages": state.messages.n_alive,
-                "clauses": state.clauses.n_alive,
-                "copies": state.clauses.n_alive / max(1, state.clauses.n_subscriptions),
-                "keywords": state.keywords.n,
-                "bytes": sum(part.n_bytes for part in held) + int(own["index_bytes"]),
+                "index": index.name,
+                "subscriptions": store.clauses.n_subscriptions,
+                "messages": messages.n_alive,
+                "clauses": store.clauses.n_alive,
+                "copies": store.clauses.n_alive / max(1, store.clauses.n_subscriptions),
+                "keywords": store.keywords.n,
+                "bytes": store.n_bytes + messages.n_bytes + int(sizes["index_bytes"]),
                 "depth": 1,
-                **own,
+                **sizes,
             }
 
     def save(self, folder: str | Path) -> None:

@@ -17,11 +17,11 @@ from nearcast.moving.state import MovingState
 def move(state: MovingState, read: ReadMoves) -> Changes:
     """Move subscriptions; returns what that changes."""
     state.report = MatchReport(rejected=read.rejected)
-    first, count = state.clauses.spans(read.number)
+    first, count = state.subscriptions.clauses.spans(read.number)
     to = Boxes(*read.boxes)
-    if not state.clauses.has_checks and not read.others:
+    if not state.subscriptions.clauses.has_checks and not read.others:
         return _move_boxes(state, first, to)
-    is_plain = (count == 1) & (state.clauses.checks().check[first] == PLAIN)
+    is_plain = (count == 1) & (state.subscriptions.clauses.checks().check[first] == PLAIN)
     # As pairs: what follows searches the index again, which writes to the memory of its last answer.
     parts = [joined([_move_boxes(state, first[is_plain], Boxes(*(side[is_plain] for side in to)))])]
     rest = [(int(read.number[at]), Box(*(float(side[at]) for side in to))) for at in np.flatnonzero(~is_plain).tolist()]
@@ -37,14 +37,14 @@ def _move_boxes(state: MovingState, slots: np.ndarray, to: Boxes) -> Changes:
 
 def _reshape(state: MovingState, moves: list[tuple[int, Region]]) -> Changes:
     """Give regions to subscriptions that are more than a box, or become so."""
-    clauses, shapes = state.clauses, state.shapes
+    clauses, shapes = state.subscriptions.clauses, state.subscriptions.shapes
     numbers = np.array([number for number, _ in moves], np.int32)
     before = state.results(numbers)
     anew: list[tuple[int, Region]] = []
     slots: list[int] = []
     bounds: list[tuple[float, float, float, float]] = []
     for number, where in moves:
-        box = circle_in_place(clauses, shapes, number, where, state.space)
+        box = circle_in_place(clauses, shapes, number, where, state.subscriptions.space)
         if box is None:
             anew.append((number, where))
             continue
@@ -57,7 +57,7 @@ def _reshape(state: MovingState, moves: list[tuple[int, Region]]) -> Changes:
         to = Boxes(*np.array(bounds, np.float64).T.copy())
         state.index.refile(clauses, state.messages, np.array(slots, np.int32), to)
     if anew:
-        batch = moved_clauses(clauses, shapes, state.space, anew)
+        batch = moved_clauses(clauses, shapes, state.subscriptions.space, anew)
         state.remove(np.array([number for number, _ in anew], np.int32))
         state.index.insert(clauses, state.messages, clauses.add(batch))
     return difference(before, state.results(numbers))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from nearcast.columns.clauses import take_lists
 from nearcast.columns.identifiers import id_array, id_kind
 from nearcast.columns.messages import MessageBatch
-from nearcast.engine.reading import Border, seconds_column
+from nearcast.engine.reading import ReadingContext, seconds_column
 from nearcast.engine.reading_messages import read_message_objects, read_message_table
 from nearcast.kernels.layouts import MessageArrays
 from nearcast.model.inputs import Id
@@ -47,9 +47,9 @@ class TimedMessages:
         self.time, self.expires = self.time[is_kept], self.expires[is_kept]
 
 
-def read_timed_objects(messages: Sequence[Message], border: Border, known: LiveIds) -> TimedMessages:
+def read_timed_objects(messages: Sequence[Message], context: ReadingContext, known: LiveIds) -> TimedMessages:
     """Messages as objects; those with ids of another kind than those before are rejected."""
-    batch, rejected = read_message_objects(messages, border, grow=True)
+    batch, rejected = read_message_objects(messages, context, grow=True)
     given = [messages[row] for row in batch.row.tolist()]
     time = np.array([np.nan if message.time is None else message.time for message in given], np.float64)
     expires = np.array([np.inf if message.expires is None else message.expires for message in given], np.float64)
@@ -64,9 +64,9 @@ def read_timed_objects(messages: Sequence[Message], border: Border, known: LiveI
     return read
 
 
-def read_timed_table(table: pa.Table, border: Border, known: LiveIds) -> TimedMessages:
+def read_timed_table(table: pa.Table, context: ReadingContext, known: LiveIds) -> TimedMessages:
     """Messages as a table; as `read_timed_objects`."""
-    encoded = read_message_table(table, border, grow=True)
+    encoded = read_message_table(table, context, grow=True)
     rows = encoded.batch.row
     ids = encoded.ids if len(rows) == len(encoded.ids) else encoded.ids.take(pa.array(rows))
     time, expires = seconds_column(table, "time")[rows], seconds_column(table, "expires")[rows]

@@ -10,11 +10,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseBatch, ClauseStore
-from nearcast.columns.identifiers import Identifiers, id_array
+from nearcast.columns.identifiers import id_array
 from nearcast.columns.schemas import BOX, check_columns, id_column, number_columns, text_column
 from nearcast.columns.shapes import ShapeStore
 from nearcast.engine.clause_building import WORLD, cover_region
 from nearcast.engine.reading import Rejections, reject_bad_boxes
+from nearcast.engine.subscription_store import SubscriptionStore
 from nearcast.errors import NearcastError, SchemaError
 from nearcast.kernels.checks import PLAIN
 from nearcast.kernels.deliveries import last_of_each
@@ -36,7 +37,7 @@ class ReadMoves:
     rejected: list[tuple[int, str]]
 
 
-def read_moves(moves: Mapping[Id, object], ids: Identifiers, clauses: ClauseStore, space: Space) -> ReadMoves:
+def read_moves(moves: Mapping[Id, object], store: SubscriptionStore) -> ReadMoves:
     """From a mapping of ids to regions; None is everywhere."""
     if not isinstance(moves, Mapping):
         raise NearcastError(f"moves were given as {moves!r}; expected a dict of subscription id -> region")
@@ -44,16 +45,16 @@ def read_moves(moves: Mapping[Id, object], ids: Identifiers, clauses: ClauseStor
     regions: dict[int, Region | None] = {}
     for row, (id, given) in enumerate(moves.items()):
         try:
-            number = int(ids.find(id_array([checked_id(id, "subscription", NearcastError)]))[0])
-            if not clauses.slots_of(number):
+            number = int(store.ids.find(id_array([checked_id(id, "subscription", NearcastError)]))[0])
+            if not store.clauses.slots_of(number):
                 raise NearcastError(_unknown(id))
-            regions[number] = None if given is None else region(given, space)
+            regions[number] = None if given is None else region(given, store.space)
         except NearcastError as error:
             rejections.add(row, str(error))
-    return _sorted_out(regions, rejections, space)
+    return _sorted_out(regions, rejections, store.space)
 
 
-def read_move_table(table: pa.Table, ids: Identifiers, clauses: ClauseStore, space: Space) -> ReadMoves:
+def read_move_table(table: pa.Table, store: SubscriptionStore) -> ReadMoves:
     """From a table: id and x0, y0, x1, y1, or a region (GeoJSON or WKT), which wins. Of the rows of one id the last counts."""
     check_columns(table, MOVE_COLUMNS, "moves")
     given, regions = number_columns(table, BOX), text_column(table, "region")
@@ -62,23 +63,23 @@ def read_move_table(table: pa.Table, ids: Identifiers, clauses: ClauseStore, spa
     rejections = Rejections(table.num_rows)
     column = id_column(table)
     rejections.add_where(np.asarray(column.is_null()), lambda row: "the id is null")
-    number = ids.find(column)
-    rejections.add_where(clauses.spans(number)[1] == 0, lambda row: _unknown(column[row].as_py()))
+    number = store.ids.find(column)
+    rejections.add_where(store.clauses.spans(number)[1] == 0, lambda row: _unknown(column[row].as_py()))
     has_region = np.zeros(len(number), bool) if regions is None else np.asarray(regions.is_valid())
     boxes, is_null = ([np.zeros(len(number)) for _ in BOX], np.ones(len(number), bool)) if given is None else given
     rejections.add_where(is_null & ~has_region, lambda row: "a coordinate is null; give all four, or a region")
-    reject_bad_boxes(rejections, boxes, ~is_null & ~has_region, space)
+    reject_bad_boxes(rejections, boxes, ~is_null & ~has_region, store.space)
     shapes: dict[int, Region] = {}
     for row in np.flatnonzero(has_region & rejections.is_usable()).tolist():
         try:
-            shapes[row] = region(regions[row].as_py() if regions is not None else None, space)
+            shapes[row] = region(regions[row].as_py() if regions is not None else None, store.space)
         except NearcastError as error:
             rejections.add(row, str(error))
     rows = _last_of_each(number, np.flatnonzero(rejections.is_usable()))
     if not shapes:
         return ReadMoves(number[rows], [side[rows] for side in boxes], [], rejections.listed())
     where = {int(number[row]): shapes.get(row) or Box(*(float(side[row]) for side in boxes)) for row in rows.tolist()}
-    return _sorted_out(where, rejections, space)
+    return _sorted_out(where, rejections, store.space)
 
 
 def _sorted_out(regions: Mapping[int, Region | None], rejections: Rejections, space: Space) -> ReadMoves:

@@ -7,18 +7,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.columns.clauses import ClauseStore
-from nearcast.columns.identifiers import Identifiers
 from nearcast.columns.messages import MessageBatch
-from nearcast.columns.shapes import ShapeStore
 from nearcast.engine.groups import NO_PAIRS, Groups, Work, grouped, single_pairs
-from nearcast.engine.keyword_kind import KeywordKind
-from nearcast.engine.reading import Border
-from nearcast.engine.subscription_store import Filed, compacted, wants_compacting
-from nearcast.engine.verification import Verifier
-from nearcast.model.analysis import Analysis
+from nearcast.engine.report import LastReport
+from nearcast.engine.subscription_store import SubscriptionStore
 from nearcast.model.delivery import MatchReport
-from nearcast.model.spaces import Space
 from nearcast.moving.changes import Changes
 from nearcast.moving.index import Boxes, MovingIndex, nowhere
 from nearcast.moving.live_messages import LiveMessages
@@ -29,80 +22,78 @@ _LEAST_DEAD = 1024
 
 @dataclass(slots=True)
 class MovingState:
-    """Subscriptions, living messages and the index over both. `report` tells of the call that is under way."""
+    """Subscriptions, live messages and the index over both. `report` is about the call that is under way."""
 
-    space: Space
-    analysis: Analysis
+    subscriptions: SubscriptionStore
     index: MovingIndex
-    keywords: KeywordKind
-    verifier: Verifier
-    ids: Identifiers = field(default_factory=Identifiers)
-    clauses: ClauseStore = field(default_factory=ClauseStore)
-    shapes: ShapeStore = field(default_factory=ShapeStore)
     messages: LiveMessages = field(default_factory=LiveMessages)
-    report: MatchReport = field(default_factory=MatchReport)
+    last_report: LastReport = field(default_factory=LastReport)
 
     @property
-    def border(self) -> Border:
-        return Border(self.space, self.keywords, self.analysis)
+    def report(self) -> MatchReport:
+        return self.last_report.value
+
+    @report.setter
+    def report(self, report: MatchReport) -> None:
+        self.last_report.value = report
 
     # --- results -----------------------------------------------------------------------------------------------------
 
     def results(self, numbers: NDArray[np.int32]) -> Groups:
         """The messages in the results of these subscriptions now, by subscription."""
-        first, count = self.clauses.spans(numbers)
+        first, count = self.subscriptions.clauses.spans(numbers)
         slots = np.repeat(first, count)
         slots += np.arange(len(slots), dtype=np.int32) - np.repeat(np.cumsum(count) - count, count).astype(np.int32)
         if len(slots) == 0 or self.messages.n_alive == 0:
             return NO_PAIRS
-        groups, work = self.index.find_messages(self.clauses, self.messages, slots, nowhere(len(slots)))
+        groups, work = self.index.find_messages(self.subscriptions.clauses, self.messages, slots, nowhere(len(slots)))
         self._count(work)
         return self._by_subscription(groups)
 
     def arrived(self, slots: NDArray[np.int32], batch: MessageBatch) -> Groups:
         """File messages; the subscriptions that they match, by message."""
-        groups, work = self.index.arrive(self.clauses, self.messages, slots, batch)
+        groups, work = self.index.arrive(self.subscriptions.clauses, self.messages, slots, batch)
         self._count(work)
         return self._by_message(groups, slots, batch)
 
     def expired(self, slots: NDArray[np.int32]) -> Groups:
         """The subscriptions that dead messages match, by message."""
-        batch = self.messages.batch(slots, self.keywords.n)
-        groups, work = self.index.match(self.clauses, batch)
+        batch = self.messages.batch(slots, self.subscriptions.keywords.n)
+        groups, work = self.index.match(self.subscriptions.clauses, batch)
         self._count(work)
         return self._by_message(groups, slots, batch)
 
     def moved(self, slots: NDArray[np.int32], to: Boxes) -> Changes:
         """Give clauses new boxes; what that changes."""
-        left, entered, work = self.index.move(self.clauses, self.messages, slots, to)
+        left, entered, work = self.index.move(self.subscriptions.clauses, self.messages, slots, to)
         self._count(work)
         return Changes(self._by_subscription(left), self._by_subscription(entered))
 
     def _by_subscription(self, groups: Groups) -> Groups:
         """Messages of clauses as messages of subscriptions: checks applied, each pair once."""
-        if not self.clauses.has_checks:
+        if not self.subscriptions.clauses.has_checks:
             return groups._replace(key=self._subscription_of(groups.key))
         clause, message = groups.pairs()
         slots, position = np.unique(message, return_inverse=True)
         order = np.argsort(position, kind="stable")
         by_message = grouped(position[order].astype(np.int32), clause[order], len(slots))
-        batch = self.messages.batch(slots, self.keywords.n)
-        delivered, number = self.verifier.deliveries(by_message, self.clauses, self.shapes, batch)
+        batch = self.messages.batch(slots, self.subscriptions.keywords.n)
+        delivered, number = self.subscriptions.deliveries(by_message, batch)
         return single_pairs(number, slots[delivered])
 
     def _by_message(self, groups: Groups, slots: NDArray[np.int32], batch: MessageBatch) -> Groups:
         """Clauses of the messages of a batch as subscriptions of the messages at `slots`: checks applied, each pair once."""
-        if self.clauses.has_checks:
-            message, number = self.verifier.deliveries(groups, self.clauses, self.shapes, batch)
+        if self.subscriptions.clauses.has_checks:
+            message, number = self.subscriptions.deliveries(groups, batch)
             return single_pairs(slots[message], number)
-        if not self.clauses.is_own_number:
+        if not self.subscriptions.clauses.is_own_number:
             used = groups.member[: int(groups.end.max(initial=0))]
             # What lies between the groups may be anything.
-            groups = groups._replace(member=self.clauses.checks().owner.take(used, mode="clip"))
+            groups = groups._replace(member=self.subscriptions.clauses.checks().owner.take(used, mode="clip"))
         return groups._replace(key=slots)
 
     def _subscription_of(self, clause: NDArray[np.int32]) -> NDArray[np.int32]:
-        return clause if self.clauses.is_own_number else self.clauses.checks().owner[clause]
+        return clause if self.subscriptions.clauses.is_own_number else self.subscriptions.clauses.checks().owner[clause]
 
     def _count(self, work: Work) -> None:
         self.report.nodes_visited += work.nodes
@@ -112,9 +103,9 @@ class MovingState:
 
     def remove(self, numbers: NDArray[np.int32]) -> None:
         """Take subscriptions out."""
-        slots = self.clauses.remove(numbers)
+        slots = self.subscriptions.remove(numbers)
         if len(slots):
-            self.index.delete(self.clauses, self.messages, slots)
+            self.index.delete(self.subscriptions.clauses, self.messages, slots)
 
     def forget_dead(self, n_gone: int) -> None:
         """Let the index forget dead messages and use their slots again; `n_gone` died just now. Their ids have been told."""
@@ -124,11 +115,10 @@ class MovingState:
                 messages.release_marked()
                 messages.mark_dead()
         elif messages.n_dead > max(_LEAST_DEAD, messages.n_alive):
-            self.index.purge(self.clauses, messages)
+            self.index.purge(self.subscriptions.clauses, messages)
             messages.release()
 
-    def clear_dead(self) -> None:
-        """File all subscriptions anew without the dead clauses when these are in the majority."""
-        if wants_compacting(self.clauses):
-            self.ids, self.shapes, self.clauses = compacted(Filed(self.ids, self.shapes, self.clauses))
-            self.index.build(self.clauses, self.messages)
+    def compact(self) -> None:
+        """Drop the dead clauses when they are in the majority."""
+        if self.subscriptions.compact():
+            self.index.build(self.subscriptions.clauses, self.messages)

@@ -17,7 +17,7 @@ from nearcast.columns.identifiers import Identifiers, id_array
 from nearcast.engine.arguments import listed as _listed
 from nearcast.engine.arguments import numbers_of
 from nearcast.engine.keyword_kind import KeywordKind
-from nearcast.engine.reading import Border
+from nearcast.engine.reading import ReadingContext
 from nearcast.engine.registry import create, index_class
 from nearcast.engine.threads import ReadWriteLock, checked_threads
 from nearcast.errors import NearcastError
@@ -142,8 +142,8 @@ class Ranker:
         return self._ranking.tick
 
     @property
-    def _border(self) -> Border:
-        return Border(self._space, self._keywords, self._analysis)
+    def _border(self) -> ReadingContext:
+        return ReadingContext(self._space, self._keywords, self._analysis)
 
     # --- subscriptions -----------------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from nearcast.columns.clauses import take_lists
 from nearcast.columns.identifiers import id_array
 from nearcast.columns.messages import MessageBatch, keyword_sets_of
 from nearcast.columns.schemas import POINT, check_columns, id_column, keyword_column, number_columns
-from nearcast.engine.reading import Border, Rejections, reject_bad_boxes, seconds_column
+from nearcast.engine.reading import ReadingContext, Rejections, reject_bad_boxes, seconds_column
 from nearcast.engine.reading_messages import read_message_objects, read_message_table
 from nearcast.errors import NearcastError, SchemaError
 from nearcast.model.inputs import Id
@@ -37,8 +37,10 @@ class ReadSubscribers(NamedTuple):
     rejected: list[tuple[int, str]]
 
 
-def read_ranked_objects(subscriptions: Sequence[RankedSubscription], border: Border, id_kind: str | None) -> ReadSubscribers:
-    space, kind, analysis = border
+def read_ranked_objects(
+    subscriptions: Sequence[RankedSubscription], context: ReadingContext, id_kind: str | None
+) -> ReadSubscribers:
+    space, kind, analysis = context
     rejections = Rejections(len(subscriptions))
     seen: set[Id] = set()
     check_kind = kind.checker()
@@ -75,9 +77,9 @@ def read_ranked_objects(subscriptions: Sequence[RankedSubscription], border: Bor
     return ReadSubscribers(id_array([s.id for s, _ in usable]), batch, rejections.listed())
 
 
-def read_ranked_table(table: pa.Table, border: Border) -> ReadSubscribers:
+def read_ranked_table(table: pa.Table, context: ReadingContext) -> ReadSubscribers:
     """Columns id, keywords, x, y; k (20) and spatial_weight (0.5) may be left out."""
-    space, kind, _ = border
+    space, kind, _ = context
     check_columns(table, SUBSCRIPTION_COLUMNS, "ranked subscriptions")
     rejections = Rejections(table.num_rows)
     column = id_column(table)
@@ -133,8 +135,8 @@ class ReadArrivals:
         self.messages, self.time, self.row = self.messages.take(kept), self.time[kept], self.row[kept]
 
 
-def read_arriving_objects(messages: Sequence[Message], border: Border, is_timed: bool) -> ReadArrivals:
-    batch, rejected = read_message_objects(messages, border, grow=True, counted=True)
+def read_arriving_objects(messages: Sequence[Message], context: ReadingContext, is_timed: bool) -> ReadArrivals:
+    batch, rejected = read_message_objects(messages, context, grow=True, counted=True)
     listed = [messages[row] for row in batch.row.tolist()]
     time, expires = (
         np.array([np.nan if getattr(m, name) is None else getattr(m, name) for m in listed], np.float64)
@@ -143,8 +145,8 @@ def read_arriving_objects(messages: Sequence[Message], border: Border, is_timed:
     return _arrivals(id_array([m.id for m in listed]), batch, time, expires, rejected, is_timed)
 
 
-def read_arriving_table(table: pa.Table, border: Border, is_timed: bool) -> ReadArrivals:
-    read = read_message_table(table, border, grow=True, counted=True)
+def read_arriving_table(table: pa.Table, context: ReadingContext, is_timed: bool) -> ReadArrivals:
+    read = read_message_table(table, context, grow=True, counted=True)
     rows = read.batch.row
     time, expires = seconds_column(table, "time")[rows], seconds_column(table, "expires")[rows]
     return _arrivals(read.ids.take(pa.array(rows)), read.batch, time, expires, read.rejected, is_timed)

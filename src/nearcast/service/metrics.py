@@ -18,7 +18,9 @@ class Metrics:
         self.registry = CollectorRegistry()
         self.messages = Counter("nearcast_messages", "Messages kept", registry=self.registry)
         self.events = Counter("nearcast_events", "Events that reached subscriptions", registry=self.registry)
-        self.matched = Counter("nearcast_matched_messages", "Messages matched with boolean subscriptions", registry=self.registry)
+        self.matched = Counter(
+            "nearcast_matched_messages", "Messages matched with boolean subscriptions", registry=self.registry
+        )
         self.candidates = Counter("nearcast_candidates", "Boolean subscriptions tested for messages", registry=self.registry)
         self.matches = Counter("nearcast_matches", "Deliveries to boolean subscriptions", registry=self.registry)
         self._counted_work = (0, 0, 0)
@@ -51,7 +53,9 @@ class Metrics:
 
     def count_matched(self, matched: tuple[int, int, int]) -> None:
         """`matched` is `Engines.matched`: counts since the start."""
-        for counter, now, before in zip((self.matched, self.candidates, self.matches), matched, self._counted_work, strict=True):
+        for counter, now, before in zip(
+            (self.matched, self.candidates, self.matches), matched, self._counted_work, strict=True
+        ):
             counter.inc(now - before)
         self._counted_work = matched
 

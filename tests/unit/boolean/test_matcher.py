@@ -352,7 +352,7 @@ def test_the_dead_are_cleared_away_and_answers_stay() -> None:
             [nc.Subscription(f"t{i}", keywords=[f"w{i % 9}"], region=nc.Box(0, 0, round_, 1)) for i in range(700)]
         )
     matcher.unsubscribe([f"t{i}" for i in range(700)])
-    assert matcher._clauses.n < 1000
+    assert matcher._subscriptions.clauses.n < 1000
     assert delivered(matcher, nc.Message(7, keywords=["w0"], location=(1, 1))) == {("ring", 7), ("any", 7)}
     assert delivered(matcher, nc.Message(7, keywords=["w0"], location=(5, 5))) == {("any", 7)}
 

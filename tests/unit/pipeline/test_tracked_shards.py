@@ -163,7 +163,7 @@ class WithoutMessages(TrackedShard):
     """Is saved with its subscriptions and its clock, but without what is alive."""
 
     def save(self, folder: Path) -> None:
-        bare = self._matcher.__class__(space=self._matcher._state.space.value)
+        bare = self._matcher.__class__(space=self._matcher._state.subscriptions.space.value)
         bare.take_over([(self._matcher, self._matcher.subscription_ids())])
         if self._matcher.now is not None:
             bare.advance(self._matcher.now)

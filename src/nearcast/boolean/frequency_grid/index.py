@@ -87,7 +87,7 @@ class _Rooms(threading.local):
     pending: NDArray[np.int64]
 
     def __init__(self) -> None:
-        self.grow(kernel_calls.FIRST_ROOM + SLACK, 0)
+        self.grow(kernel_calls.FIRST_CAPACITY + SLACK, 0)
 
     def grow(self, room: int, n_used: int) -> None:
         """More room, with the first `n_used` matches kept."""

@@ -41,7 +41,7 @@ class SafeCells(SafeRegions):
         return sum(map(len, self._cells.values()))
 
     def promise(self, state: MovingState, numbers: NDArray[np.int32]) -> dict[int, Region]:
-        if state.space.is_lonlat:
+        if state.subscriptions.space.is_lonlat:
             raise NearcastError("safe regions of cells need space='plane'; use safe_region=True in lonlat")
         self.cancel(state, numbers)
         places, is_everywhere = places_of(state, numbers)
@@ -53,11 +53,11 @@ class SafeCells(SafeRegions):
         bounds = np.concatenate([middle - size - away, middle + size + away])
         is_able = (places.kind != NOT_SAFE) & ~is_everywhere & np.isfinite(bounds).all(axis=0)
         able = np.flatnonzero(is_able)
-        slots, subject = clause_slots(state.clauses, numbers[able])
+        slots, subject = clause_slots(state.subscriptions.clauses, numbers[able])
         groups, _ = state.index.find_messages_in(
-            state.clauses, state.messages, slots, Boxes(*bounds[:, able][:, subject].copy())
+            state.subscriptions.clauses, state.messages, slots, Boxes(*bounds[:, able][:, subject].copy())
         )
-        subject_of = np.empty(state.clauses.n, np.int64)
+        subject_of = np.empty(state.subscriptions.clauses.n, np.int64)
         subject_of[slots] = subject
         clause, message = groups.pairs()
         pairs = subject_of[clause]
@@ -131,7 +131,7 @@ class SafeCells(SafeRegions):
     def _grid_of(self, state: MovingState) -> Grid:
         """The grid, laid over all subscribers when the first promise is made; outside of it everyone must report."""
         if self._grid is None:
-            layout = state.clauses.layout()
+            layout = state.subscriptions.clauses.layout()
             alive = layout.is_alive.astype(bool)
             low = [float(side[alive].min()) for side in (layout.x0, layout.y0)]
             high = [float(side[alive].max()) for side in (layout.x1, layout.y1)]
@@ -140,9 +140,9 @@ class SafeCells(SafeRegions):
         return self._grid
 
     def _renumber(self, state: MovingState) -> None:
-        if self._ids is not None and self._ids is not state.ids:
+        if self._ids is not None and self._ids is not state.subscriptions.ids:
             old = np.array(sorted(self._cells), np.int32)
-            new = state.ids.find(self._ids.take(old))
+            new = state.subscriptions.ids.find(self._ids.take(old))
             self._cells = {int(to): self._cells[int(number)] for number, to in zip(old, new, strict=True)}
         super()._renumber(state)
 

@@ -96,7 +96,7 @@ class SafeRegions:
         radius = np.maximum(0.0, radius - _margin(state, places, radius))
         self._radius[numbers], self._bounds[:, numbers] = radius, bounds
         self._file(state, numbers[radius > 0.0])
-        world = WORLD[state.space]
+        world = WORLD[state.subscriptions.space]
         return {
             number: world if everywhere else _region(kind, x, y, r)
             for number, everywhere, kind, x, y, r in zip(
@@ -113,22 +113,24 @@ class SafeRegions:
         rows: NDArray[np.int64],
     ) -> None:
         """Let the radii at `rows` end where the first message would enter or leave."""
-        slots, subject = clause_slots(state.clauses, numbers)
-        groups, _ = state.index.find_messages_in(state.clauses, state.messages, slots, Boxes(*bounds[:, subject].copy()))
-        subject_of = np.empty(state.clauses.n, np.int64)
+        slots, subject = clause_slots(state.subscriptions.clauses, numbers)
+        groups, _ = state.index.find_messages_in(
+            state.subscriptions.clauses, state.messages, slots, Boxes(*bounds[:, subject].copy())
+        )
+        subject_of = np.empty(state.subscriptions.clauses.n, np.int64)
         subject_of[slots] = subject
         live = state.messages.layout()
         own = radius[rows]
         sides = (live.x0, live.y0, live.x1, live.y1)
         clause, message = groups.pairs()
         pairs = subject_of[clause]
-        shrink_radii(tuple(self._places), state.space.is_lonlat, numbers, pairs, sides, message, own)
+        shrink_radii(tuple(self._places), state.subscriptions.space.is_lonlat, numbers, pairs, sides, message, own)
         radius[rows] = own
 
     def cancel(self, state: MovingState, numbers: NDArray[np.int32]) -> None:
         """These subscribers have reported, or are no more: nothing is promised to them."""
         self._renumber(state)
-        self._make_room(state.ids.n)
+        self._make_room(state.subscriptions.ids.n)
         self._unfile(numbers[self._radius[numbers] > 0.0])
         self._radius[numbers] = 0.0
 
@@ -144,7 +146,7 @@ class SafeRegions:
         sides = (arrays.x0, arrays.y0, arrays.x1, arrays.y1)
         # Rounding errs towards contacting too many.
         radius = self._radius + 2.0 * _margin(state, self._places, self._radius)
-        find_concerned(tuple(self._places), state.space.is_lonlat, radius, owner, sides, message, is_concerned)
+        find_concerned(tuple(self._places), state.subscriptions.space.is_lonlat, radius, owner, sides, message, is_concerned)
         return np.flatnonzero(is_concerned).astype(np.int32)
 
     # --- the regions where a message concerns the promised -----------------------------------------------------------
@@ -153,8 +155,8 @@ class SafeRegions:
         """File the keywords of subscribers with a box around where their regions may come to. Paper: the impact region."""
         if len(numbers) == 0:
             return
-        slots, subject = clause_slots(state.clauses, numbers)
-        layout, own = state.clauses.layout(), numbers[subject]
+        slots, subject = clause_slots(state.subscriptions.clauses, numbers)
+        layout, own = state.subscriptions.clauses.layout(), numbers[subject]
         start, words = take_lists(layout.keyword_start, layout.keyword, slots)
         bounds = self._impact(state, own)
         n_before = self._clauses.n_alive
@@ -167,7 +169,7 @@ class SafeRegions:
     def _impact(self, state: MovingState, own: NDArray[np.int32]) -> NDArray[np.float64]:
         """The boxes in which a message may concern these subscribers."""
         bounds = self._bounds[:, own]
-        if not state.space.is_lonlat:
+        if not state.subscriptions.space.is_lonlat:
             far = self._radius[own] * (1.0 + _RELATIVE)
             middle = np.array([self._places.x[own], self._places.y[own]])
             size = np.array([self._places.wide[own], self._places.high[own]]) + far
@@ -184,19 +186,19 @@ class SafeRegions:
     def _renumber(self, state: MovingState) -> None:
         """Follow the subscribers when they get other numbers; clear away what is dead."""
         n_dead = self._clauses.n - self._clauses.n_alive
-        if self._ids is state.ids and n_dead <= max(_LEAST_DEAD, self._clauses.n_alive):
+        if self._ids is state.subscriptions.ids and n_dead <= max(_LEAST_DEAD, self._clauses.n_alive):
             return
         if self._ids is not None:
             old = np.flatnonzero(self._radius > 0.0)
             places, radius, bounds = _each(self._places, lambda column: column[old]), self._radius[old], self._bounds[:, old]
-            numbers = state.ids.find(self._ids.take(old.astype(np.int32)))
+            numbers = state.subscriptions.ids.find(self._ids.take(old.astype(np.int32)))
             self._radius = np.zeros(0)
-            self._make_room(state.ids.n)
+            self._make_room(state.subscriptions.ids.n)
             self._note(numbers, places)
             self._radius[numbers], self._bounds[:, numbers] = radius, bounds
             self._clauses, self._index = ClauseStore(), _empty_index()
             self._file(state, numbers)
-        self._ids = state.ids
+        self._ids = state.subscriptions.ids
 
     def _note(self, numbers: NDArray[np.int32], places: Places) -> None:
         for name in Places._fields:
@@ -225,15 +227,19 @@ def clause_slots(clauses: ClauseStore, numbers: NDArray[np.int32]) -> tuple[NDAr
 
 def places_of(state: MovingState, numbers: NDArray[np.int32]) -> tuple[Places, NDArray[np.bool_]]:
     """Where subscribers are, and whether they are everywhere."""
-    first, _ = state.clauses.spans(numbers)
-    checks, layout, shapes = state.clauses.checks(), state.clauses.layout(), state.shapes.layout()
+    first, _ = state.subscriptions.clauses.spans(numbers)
+    checks, layout, shapes = (
+        state.subscriptions.clauses.checks(),
+        state.subscriptions.clauses.layout(),
+        state.subscriptions.shapes.layout(),
+    )
     check = checks.check[first]
     shape = np.full(len(numbers), NO_SHAPE, np.int64)
     is_checked = check != PLAIN
     shape[is_checked] = checks.shape[check[is_checked]]
     x0, y0, x1, y1 = (side[first] for side in (layout.x0, layout.y0, layout.x1, layout.y1))
     is_box = shape == NO_SHAPE
-    world = WORLD[state.space]
+    world = WORLD[state.subscriptions.space]
     is_everywhere = is_box & (x0 <= world.x0) & (y0 <= world.y0) & (x1 >= world.x1) & (y1 >= world.y1)
     places = Places(
         np.where(is_box, BOX, NOT_SAFE).astype(np.uint8),
@@ -259,10 +265,10 @@ def _bounds(state: MovingState, places: Places, reach: NDArray[np.float64]) -> N
     middle = np.array([places.x, places.y])
     slack = _RELATIVE * (np.abs(middle) + size)
     bounds = np.concatenate([middle - size - slack, middle + size + slack])
-    if state.space.is_lonlat:
+    if state.subscriptions.space.is_lonlat:
         for at in np.flatnonzero(places.kind == CIRCLE).tolist():
             wider = Circle(float(places.x[at]), float(places.y[at]), float(places.wide[at] + far[at]) + _METRES)
-            boxes = wider.covering_boxes(state.space)
+            boxes = wider.covering_boxes(state.subscriptions.space)
             bounds[:, at] = boxes[0].bounds if len(boxes) == 1 else np.inf
     return bounds
 
@@ -272,7 +278,7 @@ def _margin(state: MovingState, places: Places, radius: NDArray[np.float64]) -> 
     # Each by itself: the sum of what reaches to the end of the plane is not finite.
     margin = _RELATIVE * np.abs(places.x) + _RELATIVE * np.abs(places.y) + _RELATIVE * radius
     margin += _RELATIVE * np.maximum(places.wide, places.high)
-    if state.space.is_lonlat:
+    if state.subscriptions.space.is_lonlat:
         margin[places.kind == CIRCLE] += _METRES
     return margin
 

@@ -37,10 +37,10 @@ class SafeRegionProtocol:
 
     def regions(self, state: MovingState, numbers: NDArray[np.int32]) -> dict[Id, Region]:
         """Promise safe regions; who is no more has none."""
-        known = numbers[state.clauses.spans(numbers)[1] > 0]
+        known = numbers[state.subscriptions.clauses.spans(numbers)[1] > 0]
         promised = self._safe.promise(state, known)
         self.traffic.safe_regions += len(promised)
-        return dict(zip(state.ids.take(known).to_pylist(), promised.values(), strict=True))
+        return dict(zip(state.subscriptions.ids.take(known).to_pylist(), promised.values(), strict=True))
 
     def forget(self, state: MovingState, numbers: NDArray[np.int32]) -> None:
         """Subscribers are new, or no more."""
@@ -56,8 +56,9 @@ class SafeRegionProtocol:
         numbers = self._safe.concerned(state, batch)
         if len(numbers) == 0:
             return None
-        ids = state.ids.take(numbers).to_pylist()
+        ids = state.subscriptions.ids.take(numbers).to_pylist()
         self.traffic.contacts += len(ids)
         self._safe.cancel(state, numbers)
-        # As pairs: what follows may search the index again.
-        return joined([move(state, read_moves(self._positions(ids), state.ids, state.clauses, state.space))])
+        answers = read_moves(self._positions(ids), state.subscriptions)
+        # Copied: what follows may search the index again.
+        return joined([move(state, answers)])

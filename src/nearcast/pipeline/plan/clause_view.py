@@ -15,7 +15,7 @@ from nearcast.columns.schemas import BOX, POINT, keyword_column, number_columns
 from nearcast.columns.shapes import ShapeStore
 from nearcast.engine.clause_building import clauses_of_parsed, clauses_of_plain
 from nearcast.engine.keyword_kind import KeywordKind
-from nearcast.engine.reading import Border
+from nearcast.engine.reading import ReadingContext
 from nearcast.engine.reading_subscriptions import read_subscription_table
 from nearcast.errors import SchemaError
 
@@ -40,7 +40,7 @@ class ClauseView:
         return len(self.row)
 
 
-def view_clauses(subscriptions: pa.Table, border: Border) -> ClauseView:
+def view_clauses(subscriptions: pa.Table, border: ReadingContext) -> ClauseView:
     """The clauses of the usable rows. Adds unknown words to `border.keywords`."""
     read = read_subscription_table(subscriptions, border)
     plain_rows = read.plain.row if read.plain is not None else np.empty(0, np.int64)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from nearcast.columns.folder import read_folder, write_folder
 from nearcast.engine.keyword_kind import KeywordKind
-from nearcast.engine.reading import Border
+from nearcast.engine.reading import ReadingContext
 from nearcast.model.analysis import Analysis
 from nearcast.model.spaces import space_of
 from nearcast.pipeline.plan.routing import WordOrder
@@ -55,8 +55,8 @@ class ShardPlan:
     others: list[Estimate] = field(default_factory=list)
 
     @property
-    def border(self) -> Border:
-        return Border(space_of(self.space), self.keywords, self.analysis)
+    def border(self) -> ReadingContext:
+        return ReadingContext(space_of(self.space), self.keywords, self.analysis)
 
     def word_order(self) -> WordOrder:
         return WordOrder.of(self.keywords, self.frequency)

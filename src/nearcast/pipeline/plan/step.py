@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from nearcast.boolean.engine import Matcher
 from nearcast.engine.keyword_kind import KeywordKind
-from nearcast.engine.reading import Border
+from nearcast.engine.reading import ReadingContext
 from nearcast.errors import EnvironmentProblem, PipelineError
 from nearcast.model.spaces import space_of
 from nearcast.pipeline.plan.clause_view import view_clauses, view_messages
@@ -57,7 +57,7 @@ def plan_shards(
     If the mechanism is `auto`, the cheapest one is chosen.
     """
     kind = statistics.keywords
-    border = Border(space_of(settings.space), kind, settings.analysis)
+    border = ReadingContext(space_of(settings.space), kind, settings.analysis)
     clauses = view_clauses(subscriptions, border)
     frequency = np.concatenate([statistics.frequency, np.zeros(kind.n - len(statistics.frequency), np.int64)])
     scale = (n_subscriptions or subscriptions.num_rows) / max(1, subscriptions.num_rows)
@@ -109,12 +109,12 @@ def _clause_weight(
 ) -> float:
     """The cost that one clause of the sample adds to a message, in visits."""
     matched = history.slice(0, _MAX_MATCHED)
-    border = Border(space_of(settings.space), KeywordKind(settings.analysis), settings.analysis)
+    border = ReadingContext(space_of(settings.space), KeywordKind(settings.analysis), settings.analysis)
     candidates = _n_candidates(subscriptions, matched, border)
     return float(scale * CANDIDATE_US / VISIT_US * candidates / max(1, n_clauses * matched.num_rows))
 
 
-def _n_candidates(subscriptions: pa.Table, messages: pa.Table, border: Border) -> int:
+def _n_candidates(subscriptions: pa.Table, messages: pa.Table, border: ReadingContext) -> int:
     """The number of candidates that an index verifies for these messages."""
     if subscriptions.num_rows == 0 or messages.num_rows == 0:
         return 0

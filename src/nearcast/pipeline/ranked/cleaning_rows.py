@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from nearcast.engine.keyword_kind import KeywordKind
-from nearcast.engine.reading import Border
+from nearcast.engine.reading import ReadingContext
 from nearcast.model.analysis import DEFAULT_ANALYSIS, Analysis
 from nearcast.model.spaces import space_of
 from nearcast.pipeline.keeping.cleaning_changes import usable_changes
@@ -44,5 +44,5 @@ class RowCleaner:
 
     def _unusable(self, filed: pa.Table) -> list[tuple[int, str]]:
         columns = {name: filed[name] for name in SUBSCRIPTION_COLUMNS if name in filed.column_names}
-        border = Border(space_of(self._space), KeywordKind(DEFAULT_ANALYSIS), DEFAULT_ANALYSIS)
+        border = ReadingContext(space_of(self._space), KeywordKind(DEFAULT_ANALYSIS), DEFAULT_ANALYSIS)
         return read_ranked_table(pa.table(columns), border).rejected

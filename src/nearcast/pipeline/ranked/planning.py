@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from nearcast.engine.keyword_kind import KeywordKind
-from nearcast.engine.reading import Border
+from nearcast.engine.reading import ReadingContext
 from nearcast.model.analysis import DEFAULT_ANALYSIS
 from nearcast.model.spaces import space_of
 from nearcast.pipeline.plan.clause_view import ClauseView, id_hashes, view_messages
@@ -27,7 +27,7 @@ def plan_ranked(
     """A plan with `n_shards` shards that share the work of this sample evenly; `n_groups` as in `build_tree`."""
     chosen = AUTO if mechanism == "auto" else mechanism
     keywords = KeywordKind(DEFAULT_ANALYSIS)
-    view = _view(subscriptions, Border(space_of(space), keywords, DEFAULT_ANALYSIS))
+    view = _view(subscriptions, ReadingContext(space_of(space), keywords, DEFAULT_ANALYSIS))
     _learn(messages, keywords)
     seen = view_messages(messages, keywords)
     frequency = np.bincount(seen.word, minlength=keywords.n).astype(np.int64)
@@ -37,7 +37,7 @@ def plan_ranked(
     return ShardPlan(chosen, n_shards, space, DEFAULT_ANALYSIS, root, keywords, frequency)
 
 
-def _view(subscriptions: pa.Table, border: Border) -> ClauseView:
+def _view(subscriptions: pa.Table, border: ReadingContext) -> ClauseView:
     """Ranked subscriptions as a router of clauses sees them: at a point, each of its words wanted."""
     read = read_ranked_table(subscriptions, border)
     n = len(read.ids)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from nearcast.columns.clauses import take_lists
 from nearcast.columns.growing import GrowingArray
 from nearcast.columns.identifiers import Identifiers
-from nearcast.engine.reading import Border
+from nearcast.engine.reading import ReadingContext
 from nearcast.engine.registry import create
 from nearcast.model.analysis import DEFAULT_ANALYSIS
 from nearcast.model.spaces import space_of
@@ -75,8 +75,8 @@ class Scout:
         return self._rows["floor"].used
 
     @property
-    def _border(self) -> Border:
-        return Border(self._space, self._keywords, DEFAULT_ANALYSIS)
+    def _border(self) -> ReadingContext:
+        return ReadingContext(self._space, self._keywords, DEFAULT_ANALYSIS)
 
     # --- copies ------------------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from nearcast.columns.schemas import BOX, SUBSCRIPTION_COLUMNS
 from nearcast.engine.keyword_kind import KeywordKind
-from nearcast.engine.reading import Border, seconds_column
+from nearcast.engine.reading import ReadingContext, seconds_column
 from nearcast.engine.reading_subscriptions import read_subscription_table
 from nearcast.model.analysis import Analysis
 from nearcast.model.spaces import space_of
@@ -65,7 +65,7 @@ class RowCleaner:
         columns = {name: filed[name] for name in SUBSCRIPTION_COLUMNS if name in filed.column_names}
         analysis = Analysis.from_dict(json.loads(self._analysis))
         return read_subscription_table(
-            pa.table(columns), Border(space_of(self._space), KeywordKind(analysis), analysis)
+            pa.table(columns), ReadingContext(space_of(self._space), KeywordKind(analysis), analysis)
         ).rejected
 
 

@@ -141,7 +141,7 @@ def test_the_dead_are_forgotten_and_nothing_grows() -> None:
     assert int(matcher.stats()["message_entries"]) < 3 * 2 * 200
     assert max(sizes[30:]) == max(sizes[:30])
     matcher.advance(1000.0)
-    matcher._state.index.purge(matcher._state.clauses, matcher._state.messages)
+    matcher._state.index.purge(matcher._state.subscriptions.clauses, matcher._state.messages)
     assert matcher.stats()["message_entries"] == 0
 
 

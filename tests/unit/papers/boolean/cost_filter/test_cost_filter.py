@@ -171,8 +171,8 @@ def test_calibration_takes_its_messages_from_the_history(monkeypatch: pytest.Mon
     monkeypatch.setattr(calibrate, "sample_of", sample_of)
     matcher = built()
     index = index_of(matcher)
-    index.build(matcher._clauses, batch([[0, 1], [2]], [[0, 0, 1, 1], [0, 0, 0, 0]]))
-    index.build(matcher._clauses, batch([], []))
+    index.build(matcher._subscriptions.clauses, batch([[0, 1], [2]], [[0, 0, 1, 1], [0, 0, 0, 0]]))
+    index.build(matcher._subscriptions.clauses, batch([], []))
     assert taken == [2]
 
 

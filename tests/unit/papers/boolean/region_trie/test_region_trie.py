@@ -64,7 +64,7 @@ def test_ranks_are_by_frequency(order: str, expected: list[int]) -> None:
     matcher.subscribe([nc.Subscription(i, some, nc.Box(0, 0, 1, 1)) for i, some in enumerate(words)])
     index = matcher._index
     assert isinstance(index, RegionTrie)
-    frequency = np.bincount(matcher._clauses.layout().keyword)
+    frequency = np.bincount(matcher._subscriptions.clauses.layout().keyword)
     assert frequency[np.argsort(index._filed.rank)].tolist() == expected
 
 
