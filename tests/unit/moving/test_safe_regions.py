@@ -110,7 +110,7 @@ def test_a_circle_across_the_antimeridian_must_be_reported() -> None:
 
 def test_promises_outlive_the_clearing_away_of_the_dead(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nearcast.moving.safe_regions.circles._LEAST_DEAD", 0)
-    monkeypatch.setattr("nearcast.engine.subscription_store.LEAST_DEAD", 0)
+    monkeypatch.setattr("nearcast.engine.subscription_store._LEAST_DEAD", 0)
     asked: list[list[Id]] = []
 
     def answer(ids: list[Id]) -> Mapping[Id, object]:
