@@ -11,13 +11,13 @@ from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.identifiers import Identifiers
 from nearcast.columns.schemas import delivery_table
 from nearcast.engine.groups import Groups
-from nearcast.kernels.deliveries import fill_ids, fill_message_ids, fill_owners
+from nearcast.kernels.deliveries import fill_ids, fill_message_ids, fill_subscriptions
 
 
 def subscriptions_of(groups: Groups, clauses: ClauseStore) -> NDArray[np.int32]:
     """The subscription number of each match."""
     number = np.empty(groups.n_pairs, np.int32)
-    fill_owners(groups.member, groups.begin, groups.end, _subscription(clauses), number)
+    fill_subscriptions(groups.member, groups.begin, groups.end, _subscription(clauses), number)
     return number
 
 
