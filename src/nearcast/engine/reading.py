@@ -66,9 +66,8 @@ def reject_bad_boxes(
         return f"({', '.join(f'{name}={box[row].item()!r}' for name, box in zip(BOX, boxes, strict=True))})"
 
     is_finite = np.isfinite(x0) & np.isfinite(y0) & np.isfinite(x1) & np.isfinite(y1)
-    rejections.add_where(
-        is_considered & ~is_finite, lambda row: f"the location {shown(row)} is not finite; give finite numbers"
-    )
+    is_bad = is_considered & ~is_finite
+    rejections.add_where(is_bad, lambda row: f"the location {shown(row)} is not finite; give finite numbers")
     is_inverted = (x0 > x1) | (y0 > y1)
     rejections.add_where(
         is_considered & is_inverted, lambda row: f"the box {shown(row)} is inverted; expected x0 <= x1 and y0 <= y1"

@@ -1,8 +1,8 @@
 """Every index by name: its class, the paper it comes from, its parameters.
 
-Each kind of subscription lists the names of its indexes beside its interface. A class is named as "module:Class" and loaded when it
-is asked for, so a process that matches with one index does not load the kernels of all others. Nothing but such a string names
-`nearcast.papers`.
+Each kind of subscription lists the names of its indexes in its `indexes.py`. A class is named as "module:Class" and loaded when
+it is asked for, so a process that matches with one index does not load the kernels of all others. Nothing but such a string
+names `nearcast.papers`.
 """
 
 from __future__ import annotations

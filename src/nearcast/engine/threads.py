@@ -110,7 +110,7 @@ def run_in_threads(work: Callable[[int, int], Result], parts: list[tuple[int, in
 
 @cache
 def _helpers(process: int) -> ThreadPoolExecutor:
-    """Threads that stay, with the memory they work in. A forked process has none of its parent's threads, so it gets its own."""
+    """Threads that stay, with the memory they work in. A forked process has no threads of its parent, so it gets its own."""
     return ThreadPoolExecutor(max(1, _n_cores() - 1), "nearcast-match")
 
 
@@ -158,19 +158,19 @@ class BackgroundTask(Generic[Result]):
     """A value that a thread computes from copies while messages go on."""
 
     def __init__(self, make: Callable[[], Result]) -> None:
-        self._made: Future[Result] = Future()
-        threading.Thread(target=self._run, args=(make,), name="nearcast-beside", daemon=True).start()
+        self._future: Future[Result] = Future()
+        threading.Thread(target=self._run, args=(make,), name="nearcast-background", daemon=True).start()
 
     def _run(self, make: Callable[[], Result]) -> None:
         try:
-            self._made.set_result(make())
-        except BaseException as problem:  # noqa: BLE001 - told to who asks for the result, in his own thread
-            self._made.set_exception(problem)
+            self._future.set_result(make())
+        except BaseException as problem:  # noqa: BLE001 - raised in the thread that asks for the result
+            self._future.set_exception(problem)
 
     @property
     def is_done(self) -> bool:
-        return self._made.done()
+        return self._future.done()
 
     def result(self) -> Result:
-        """Waits for it."""
-        return self._made.result()
+        """Wait for the value."""
+        return self._future.result()
