@@ -16,20 +16,20 @@ import nearcast as nc
 from nearcast.papers.boolean.adaptive_tree.cost_inputs import likelihoods, no_history
 from nearcast.papers.boolean.adaptive_tree.kernels.rebuild import divergence
 from nearcast.papers.boolean.adaptive_tree.layout import BLOCK_FIELDS, FIRST, ROOT
-from nearcast.testing.comparison.boolean import Comparison
 from nearcast.testing.oracles.boolean import Oracle
+from nearcast.testing.scenarios.boolean import BooleanComparison
 from nearcast.workloads import open_workload
 
 
-def side_by_side(**parameters: Any) -> Comparison:
-    return Comparison(nc.Matcher("adaptive_tree", "plane", **parameters), Oracle("plane"))
+def side_by_side(**parameters: Any) -> BooleanComparison:
+    return BooleanComparison(nc.Matcher("adaptive_tree", "plane", **parameters), Oracle("plane"))
 
 
-def stat(both: Comparison, name: str) -> float:
+def stat(both: BooleanComparison, name: str) -> float:
     return float(both.matcher.stats()[name])
 
 
-def small() -> Comparison:
+def small() -> BooleanComparison:
     return side_by_side(leaf_size=2, fanout=4)
 
 

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import nearcast as nc
-from nearcast.testing.comparison.moving import MovingComparison
 from nearcast.testing.oracles.moving import MovingOracle
+from nearcast.testing.scenarios.moving import MovingComparison
 
 REGION = (0.0, 0.0, 10.0, 10.0)
 LEFT, RIGHT, COVER, LAST, EMPTY = "left cell", "right cell", "covering", "cut [c, d]", "dummy"

@@ -80,6 +80,10 @@ class Oracle:
                     pairs.append(Pair(id, message.id))
         return pairs
 
+    def results(self) -> dict[Id, Any]:
+        """Nothing: a boolean subscription keeps no result between calls."""
+        return {}
+
     def matches(self, subscription_id: Id, message: Message) -> bool:
         """Whether this one subscription gets this one message."""
         subscription = self.subscriptions[subscription_id]

@@ -77,7 +77,7 @@ class RankedOracle:
     # --- what happens ------------------------------------------------------------------------------------------------
 
     def subscribe(self, subscriptions: Iterable[RankedSubscription]) -> list[RankStep]:
-        before = self.lists()
+        before = self.results()
         self.rejected = []
         seen: set[Id] = set()
         for row, subscription in enumerate(subscriptions):
@@ -97,7 +97,7 @@ class RankedOracle:
 
     def publish(self, messages: Iterable[Message]) -> list[RankStep]:
         """One tick for each usable message: what is due leaves the window, and it enters."""
-        before = self.lists()
+        before = self.results()
         self.rejected = []
         steps: list[RankStep] = []
         for row, message in enumerate(messages):
@@ -113,11 +113,11 @@ class RankedOracle:
             self._drop_due()
             if not self.is_net:
                 steps += self._difference(before)
-                before = self.lists()
+                before = self.results()
         return self._difference(before) if self.is_net else steps
 
     def advance(self, now: float) -> list[RankStep]:
-        before = self.lists()
+        before = self.results()
         self.rejected = []
         self.now = max(self.now, now)
         self._drop_due()
@@ -125,7 +125,7 @@ class RankedOracle:
 
     def refresh_idf(self, idf: Mapping[Keyword, int] | None, n_documents: int = 0) -> list[RankStep]:
         """Weigh words anew, of subscriptions and of messages alike."""
-        before = self.lists() if hasattr(self, "_arrived") else {}
+        before = self.results() if hasattr(self, "_arrived") else {}
         self.rejected = []
         self.weight: Callable[[Keyword], float] = unit_weight
         if idf is not None:
@@ -136,7 +136,7 @@ class RankedOracle:
 
     # --- what holds now ----------------------------------------------------------------------------------------------
 
-    def lists(self) -> Lists:
+    def results(self) -> Lists:
         return {id: self.top(id) for id in self.subscriptions}
 
     def top(self, subscription_id: Id) -> list[tuple[Id, float]]:
@@ -198,7 +198,7 @@ class RankedOracle:
 
     def _difference(self, before: Lists) -> list[RankStep]:
         steps = []
-        for id, now in self.lists().items():
+        for id, now in self.results().items():
             was = before.get(id, [])
             steps += [RankStep(self.tick, id, message, -1, score) for message, score in was if (message, score) not in now]
             steps += [RankStep(self.tick, id, message, 1, score) for message, score in now if (message, score) not in was]
