@@ -296,7 +296,8 @@ def shrink(scenario: Scenario, make_engine: Callable[..., Any]) -> Scenario:
     actions = _shortest(list(scenario.actions), fails)
     for position in range(len(actions)):
         actions = _with_shortest_batch(actions, position, fails)
-    return rewrite(scenario, actions)
+    # Actions of shorter batches may be left out, too.
+    return rewrite(scenario, _shortest(actions, fails))
 
 
 def _with_shortest_batch(actions: list[Action], position: int, fails: Callable[[Sequence[Action]], bool]) -> list[Action]:
