@@ -1,6 +1,6 @@
 """Errata of Skype (Wang et al. 2016, the centralised part), each on an input that shows it.
 
-The printed forms stand here as plain Python, taken at their word; the ranker is right on the same input.
+The printed algorithms are written here literally, in plain Python; the ranker is right on the same input.
 """
 
 from __future__ import annotations
@@ -52,15 +52,15 @@ class Vectors:
         return max((weight for other, weight in self.weight.items() if other >= word), default=0.0)
 
 
-def printed_score(wanted: Vectors, message: Vectors, alpha: float, near: float, threshold: float) -> float | None:
+def printed_score(subscription: Vectors, message: Vectors, alpha: float, near: float, threshold: float) -> float | None:
     """Algorithm 1: lists are read one after the other, a posting that fails line 20 is skipped, what was summed is verified."""
     needed = (threshold - alpha * near) / (1 - alpha)
-    found = 0.0
+    similarity = 0.0
     for word in message.words:
-        if word in wanted.weight and message.most_from(word) * wanted.sum_from(word) >= needed:
-            found += message.weight[word] * wanted.weight[word]
-    if found > 0 and alpha * near + (1 - alpha) * found >= threshold:
-        return alpha * near + (1 - alpha) * found
+        if word in subscription.weight and message.most_from(word) * subscription.sum_from(word) >= needed:
+            similarity += message.weight[word] * subscription.weight[word]
+    if similarity > 0 and alpha * near + (1 - alpha) * similarity >= threshold:
+        return alpha * near + (1 - alpha) * similarity
     return None
 
 
@@ -82,12 +82,12 @@ def test_e2_many_results_are_lost_by_the_printed_algorithm() -> None:
     letters = list("abcdef")
     n_results = n_lost = 0
     for _ in range(2000):
-        wanted, message = (Vectors(list(rng.choice(letters, int(rng.integers(1, 5)), replace=False))) for _ in range(2))
+        subscription, message = (Vectors(list(rng.choice(letters, int(rng.integers(1, 5)), replace=False))) for _ in range(2))
         alpha, near, threshold = rng.choice([0.1, 0.3, 0.5, 0.7, 0.9]), rng.random(), rng.random()
-        similar = text_similarity(dict.fromkeys(message.words, 1), wanted.words)
+        similar = text_similarity(dict.fromkeys(message.words, 1), subscription.words)
         if similar > 0 and relevance(alpha, near, similar) >= threshold + 1e-9:
             n_results += 1
-            n_lost += printed_score(wanted, message, alpha, near, threshold) is None
+            n_lost += printed_score(subscription, message, alpha, near, threshold) is None
     assert n_lost > n_results / 20
     run_ranked_worlds([_maker(index) for index in PRUNED], 2, seed=202)
 
@@ -196,11 +196,11 @@ def test_e15_a_late_message_that_counts_as_the_newest_drives_out_one_that_outliv
     held = [(0.5, 5.0, 0)]
 
     def printed_arrival(score: float, time: float, k: int) -> list[tuple[float, float, int]]:
-        """The newcomer dominates whatever is no more relevant."""
-        kept = [(s, t, n + (s <= score)) for s, t, n in held]
-        return [entry for entry in [*kept, (score, time, 0)] if entry[2] < k]
+        """The new message dominates all that are at most as relevant."""
+        counted = [(s, t, n + (s <= score)) for s, t, n in held]
+        return [entry for entry in [*counted, (score, time, 0)] if entry[2] < k]
 
-    # The late one is over at 13, the other one at 15: then nothing is left.
+    # The late one leaves the window at 13, the other one at 15: then nothing is left.
     assert [entry for entry in printed_arrival(0.8, 3.0, 1) if entry[1] > 13.0 - 10.0] == []
     both = compare(nc.TimeWindow(10.0), buffer="skyband", buffer_parameters={"ratio": 1.0})
     both.subscribe([nc.RankedSubscription(1, ["a"], (0, 0), k=1, spatial_weight=1.0)])
@@ -219,7 +219,7 @@ def test_e17_the_time_to_a_refill_is_not_that_of_a_free_walk(k: int, n: int, sim
 
 
 def test_e19_a_threshold_from_before_the_search_may_be_above_the_kth_score() -> None:
-    """Old messages were near, new ones are far: the threshold of the last filling admits nothing any more."""
+    """Old messages were near, new ones are far: none reaches the threshold of the last search."""
     both = compare(nc.CountWindow(4), buffer="skyband", buffer_parameters={"ratio": 1.0})
     both.subscribe([nc.RankedSubscription(1, ["a"], (0, 0), k=2)])
     both.publish([nc.Message(number, ["a"], (0, 0)) for number in range(4)])

@@ -63,11 +63,11 @@ class Tally:
 
     def lines(self) -> list[str]:
         """One line for each kind."""
-        return [
-            f"{kind}: {len(self.configurations.get(kind, ()))} configurations, "
-            + ", ".join(f"{count:,} {name}" for name, count in sorted(counts.items()))
-            for kind, counts in sorted(self.counts.items())
-        ]
+        lines = []
+        for kind, counts in sorted(self.counts.items()):
+            numbers = {"configurations": len(self.configurations.get(kind, ())), **dict(sorted(counts.items()))}
+            lines.append(f"{kind}: " + ", ".join(f"{number:,} {name}" for name, number in numbers.items() if number))
+        return lines
 
     def clear(self) -> None:
         self.counts.clear()
