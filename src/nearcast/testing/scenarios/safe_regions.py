@@ -47,6 +47,7 @@ class SafeRegionRun(MovingRun):
 
     @classmethod
     def begin(cls, make_engine: Callable[..., MovingMatcher], options: Mapping[str, Any]) -> Self:
+        # The matcher is made with the function that asks clients, and the clients with the matcher.
         runs: list[Self] = []
         engine = make_engine(options["space"], lambda ids: runs[0].positions(ids))
         runs.append(cls(engine))
