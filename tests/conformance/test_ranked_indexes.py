@@ -96,7 +96,7 @@ def test_all_variants_live_through_the_worlds_of_a_soak(first: int) -> None:
 def test_answers_are_right_when_room_is_always_short(variant: Variant, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("papers.ranked.skyband.run_state", "ranked.run_state", "ranked.impact_grid.index"):
         monkeypatch.setattr(f"nearcast.{module}._FIRST_ROOM", 1)
-    monkeypatch.setattr("nearcast.ranked.expiry_calendar._FIRST_CHUNKS", 1)
+    monkeypatch.setattr("nearcast.ranked.run_state._FIRST_CHUNKS", 1)
     run_ranked_worlds(variant.make_ranker, 2, seed=77)
 
 

@@ -15,7 +15,7 @@ import pytest
 import nearcast as nc
 from nearcast.model.relevance import idf_weight, relevance, spatial_proximity, text_similarity
 from nearcast.papers.ranked.group_pruned.index import GroupPruned
-from nearcast.papers.ranked.skyband.buffer_kinds import _band_size, _turnovers
+from nearcast.papers.ranked.skyband.buffers import _band_size, _turnovers
 from nearcast.papers.ranked.skyband.engine import SkybandEngine
 from nearcast.testing.oracles.ranked import RankedOracle
 from nearcast.testing.scenarios.ranked import compare_lists, compare_steps, run_ranked_worlds

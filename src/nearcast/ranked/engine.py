@@ -30,14 +30,11 @@ from nearcast.model.regions import Box
 from nearcast.model.spaces import space_of
 from nearcast.model.subscription import RankedSubscription
 from nearcast.model.window import CountWindow, TimeWindow
-from nearcast.ranked.change_table import change_objects, change_table
-from nearcast.ranked.duplicate_ids import reject_living
-from nearcast.ranked.explanation import WordsOf, explain_place
+from nearcast.ranked.explanation import WordsOf, explain_place, ranker_stats
 from nearcast.ranked.factory import make_ranking, saved_buffer
 from nearcast.ranked.index import DistanceScale, RankedIndex
 from nearcast.ranked.indexes import RANKED_INDEXES, WINDOW_INDEXES
-from nearcast.ranked.max_distance import reach_of
-from nearcast.ranked.rank_changes import RankChanges
+from nearcast.ranked.rank_changes import RankChanges, change_objects, change_table
 from nearcast.ranked.reading import (
     ReadArrivals,
     ReadSubscribers,
@@ -45,12 +42,12 @@ from nearcast.ranked.reading import (
     read_arriving_table,
     read_ranked_objects,
     read_ranked_table,
+    reject_living,
 )
 from nearcast.ranked.saving import by_name, by_part, ranking_arrays, ranking_facts, restore_ranking, window_facts, window_of
-from nearcast.ranked.stats import ranker_stats
-from nearcast.ranked.subscription_table import subscriber_table
+from nearcast.ranked.score_parameters import WordWeights, reach_of
+from nearcast.ranked.subscriptions import subscriber_table
 from nearcast.ranked.thread_shards import ranking_in_shards
-from nearcast.ranked.word_weights import WordWeights
 
 _FOLDER_KIND = "ranker"
 _CHANGES = ("tick", "net")

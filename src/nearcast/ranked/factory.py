@@ -13,19 +13,18 @@ from typing import Any
 from nearcast.engine.registry import create
 from nearcast.errors import IndexParameterError
 from nearcast.model.window import CountWindow, TimeWindow
-from nearcast.ranked.buffer_kind import BufferKind, Floor
 from nearcast.ranked.index import AheadIndex, RankedIndex
 from nearcast.ranked.indexes import RANKED_INDEXES
-from nearcast.ranked.ranking import Ranking
-from nearcast.ranked.tick_engine import TickEngine
+from nearcast.ranked.result_lists import BufferKind, Floor
+from nearcast.ranked.tick_engine import Ranking, TickEngine
 from nearcast.ranked.window_index import WindowIndex
 
 # Module and class of each buffer, and of the engine for those other than "floor".
 BUFFER_KINDS = {
-    "cost_skyband": ("nearcast.papers.ranked.skyband.buffer_kinds", "CostSkyband"),
-    "skyband": ("nearcast.papers.ranked.skyband.buffer_kinds", "Skyband"),
-    "kmax": ("nearcast.papers.ranked.skyband.buffer_kinds", "KMax"),
-    "floor": ("nearcast.ranked.buffer_kind", "Floor"),
+    "cost_skyband": ("nearcast.papers.ranked.skyband.buffers", "CostSkyband"),
+    "skyband": ("nearcast.papers.ranked.skyband.buffers", "Skyband"),
+    "kmax": ("nearcast.papers.ranked.skyband.buffers", "KMax"),
+    "floor": ("nearcast.ranked.result_lists", "Floor"),
 }
 _SKYBAND_ENGINE = ("nearcast.papers.ranked.skyband.engine", "SkybandEngine")
 AUTO = "cost_skyband"

@@ -15,7 +15,7 @@ RANKED_INDEXES: IndexNames[RankedIndex] = IndexNames(
     auto="impact_grid",
     classes={
         "ranked_scan": "nearcast.papers.ranked.ranked_scan.index:RankedScan",
-        "individually_pruned": "nearcast.papers.ranked.group_pruned.individually_pruned:IndividuallyPruned",
+        "individually_pruned": "nearcast.papers.ranked.group_pruned.index:IndividuallyPruned",
         "covering_quadtree": "nearcast.papers.ranked.covering_quadtree.index:CoveringQuadtree",
         "group_pruned": "nearcast.papers.ranked.group_pruned.index:GroupPruned",
         "impact_grid": "nearcast.ranked.impact_grid.index:ImpactGrid",

@@ -8,9 +8,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from nearcast.columns.arrow import number_column
+from nearcast.columns.identifiers import Identifiers
 from nearcast.kernels.hashing import EMPTY_SLOT
+from nearcast.model.delivery import RankChange
 from nearcast.ranked.kernels.layouts import ChangeArrays
-from nearcast.ranked.kernels.net_changes import add_up_changes
+from nearcast.ranked.kernels.rank_changes import add_up_changes
 
 
 class RankChanges(NamedTuple):
@@ -41,3 +44,18 @@ def net(told: tuple[NDArray[Any], ...], id_number: NDArray[np.int32]) -> tuple[N
     add_up_changes(subscriber, id_number, score, change, slot, total)
     left = np.flatnonzero(total)
     return tick[left], subscriber[left], number[left], total[left], score[left]
+
+
+# -- Changes of lists, as a table and as objects.
+
+_COLUMNS = ("tick", "subscription_id", "message_id", "change", "score")
+
+
+def change_table(changes: RankChanges, ids: Identifiers) -> pa.Table:
+    """tick, subscription_id, message_id, change, score."""
+    subscription_ids, change = ids.take(changes.subscriber), number_column(changes.change)
+    return pa.table([changes.tick, subscription_ids, changes.message_ids, change, changes.score], names=_COLUMNS)
+
+
+def change_objects(table: pa.Table) -> list[RankChange]:
+    return [RankChange(*row) for row in zip(*(table[name].to_pylist() for name in _COLUMNS), strict=True)]

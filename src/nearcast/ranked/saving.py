@@ -8,8 +8,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from nearcast.model.window import CountWindow, TimeWindow
-from nearcast.ranked.ranking import Ranking
 from nearcast.ranked.subscriptions import RankedSubscriptions
+from nearcast.ranked.tick_engine import Ranking
 from nearcast.ranked.window import MessageWindow
 
 _PARTS = ("subscribers", "window", "buffers", "calendar", "state", "index", "keywords", "ids")

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from nearcast.columns.clauses import take_lists
 from nearcast.columns.growing import GrowingArray, aligned_copy
+from nearcast.columns.identifiers import Identifiers
+from nearcast.engine.keyword_kind import KeywordKind
 from nearcast.ranked.kernels.layouts import FLOOR, LENGTH, N_WORDS, RECORD, WEIGHT, RankedSubscriptionArrays, X, Y
-from nearcast.ranked.kernels.subscriptions import note_words, weigh_subscribers
+from nearcast.ranked.kernels.scoring import note_words, weigh_subscribers
+
+if TYPE_CHECKING:
+    from nearcast.ranked.tick_engine import Ranking
 
 _BY_NUMBER = {"k": np.int32, "first": np.int64, "is_alive": np.uint8}
 # Records there are at least: of a single one Numba takes a column for a plain array, and compiles everything once more.
@@ -148,3 +154,38 @@ class RankedSubscriptions:
     def arrays(self) -> dict[str, NDArray[Any]]:
         rest = {"record": self._record.used, "keyword": self._keyword.used, "weight_of": self._weights}
         return {name: column.used for name, column in self._columns.items()} | rest
+
+
+# -- Ranked subscriptions back as the table they came from.
+
+
+def subscriber_table(rankings: Sequence[Ranking], ids: Identifiers, keywords: KeywordKind) -> pa.Table:
+    """The living subscriptions of all shards of an engine: id, keywords, x, y, k, spatial_weight."""
+    tables = []
+    for at, ranking in enumerate(rankings):
+        numbers = ranking.alive()
+        own_ids = ids.take((numbers * len(rankings) + at).astype(np.int32))
+        tables.append(table_of_subscribers(ranking.subscribers, numbers, own_ids, keywords))
+    return pa.concat_tables(tables)
+
+
+def table_of_subscribers(
+    subscribers: RankedSubscriptions, numbers: NDArray[np.int32], ids: pa.Array, keywords: KeywordKind
+) -> pa.Table:
+    """Some subscriptions, by their numbers."""
+    rows = subscribers.layout()
+    n_words = rows.n_words[numbers].astype(np.int64)
+    start = np.concatenate([[0], np.cumsum(n_words)])
+    word = rows.keyword[np.repeat(rows.first[numbers] - start[:-1], n_words) + np.arange(start[-1])]
+    columns = {name: rows._asdict()[name][numbers] for name in ("x", "y", "k", "spatial_weight")}
+    lists = pa.ListArray.from_arrays(pa.array(start, pa.int32()), _names_of(word, keywords))
+    return pa.table({"id": ids, "keywords": lists, **columns})
+
+
+def _names_of(word: NDArray[np.int32], keywords: KeywordKind) -> pa.Array:
+    """Keywords by their ids, as words or numbers; each distinct one is looked up once."""
+    distinct, which = np.unique(word, return_inverse=True)
+    names = [keywords.space.name(one) for one in distinct.tolist()]
+    if keywords.name == "numbers":
+        return pa.array([int(name) for name in names], pa.int32()).take(pa.array(which))
+    return pa.array(names, pa.string()).take(pa.array(which))

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from nearcast.engine.threads import run_in_threads
 from nearcast.ranked.rank_changes import RankChanges
-from nearcast.ranked.ranking import Ranking
 from nearcast.ranked.subscriptions import RankedSubscriptionBatch
+from nearcast.ranked.tick_engine import Ranking
 from nearcast.ranked.window import ArrivingMessages, MessageWindow
 
 Answer = TypeVar("Answer")

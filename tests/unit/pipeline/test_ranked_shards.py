@@ -21,7 +21,7 @@ from nearcast.pipeline.ranked.reported_index import ReportedIndex
 from nearcast.pipeline.ranked.scout import Scout
 from nearcast.pipeline.ranked.split_shard import SplitShard
 from nearcast.pipeline.settings import MECHANISMS
-from nearcast.ranked.ranking import Ranking
+from nearcast.ranked.tick_engine import Ranking
 from nearcast.testing.budget import current_budget
 from support.ranked_input import WORDS, Change, StreamMaker, changes_of, rows_of
 

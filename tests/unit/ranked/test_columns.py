@@ -10,7 +10,7 @@ import pytest
 
 from nearcast.columns.messages import counted_sets_of
 from nearcast.ranked.kernels.layouts import LENGTH, N_WORDS, WEIGHT, WORDS, X, Y
-from nearcast.ranked.kernels.relevance import steady_sum
+from nearcast.ranked.kernels.scoring import steady_sum
 from nearcast.ranked.subscriptions import RankedSubscriptionBatch, RankedSubscriptions
 from nearcast.ranked.window import ArrivingMessages, MessageWindow
 

@@ -10,7 +10,7 @@ import pytest
 
 import nearcast as nc
 from nearcast.errors import IndexParameterError, SchemaError
-from nearcast.papers.ranked.skyband.buffer_kinds import best_rank
+from nearcast.papers.ranked.skyband.buffers import best_rank
 
 
 def ranker(window: Any = None, **options: Any) -> nc.Ranker:

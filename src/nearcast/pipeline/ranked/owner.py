@@ -13,12 +13,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from nearcast.pipeline.ranked.reported_index import ReportedIndex, reported_rows
-from nearcast.ranked.duplicate_ids import reject_living
 from nearcast.ranked.engine import Ranker
 from nearcast.ranked.index import RankedIndex
-from nearcast.ranked.ranking import Ranking
-from nearcast.ranked.reading import ReadArrivals
-from nearcast.ranked.subscription_table import table_of_subscribers
+from nearcast.ranked.reading import ReadArrivals, reject_living
+from nearcast.ranked.subscriptions import table_of_subscribers
+from nearcast.ranked.tick_engine import Ranking
 
 FLOOR = "floor"
 

@@ -18,7 +18,7 @@ from nearcast.engine.registry import Parameters
 from nearcast.kernels.layouts import CANDIDATES
 from nearcast.ranked.index import AheadIndex, DistanceScale, with_more
 from nearcast.ranked.kernels.layouts import BASE, FoundArrays, RankedSubscriptionArrays, WindowArrays
-from nearcast.ranked.kernels.score_pairs import score_some
+from nearcast.ranked.kernels.scoring import score_some
 from nearcast.ranked.subscriptions import RankedSubscriptions
 
 Reported = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]

@@ -29,12 +29,10 @@ from nearcast.pipeline.ranked.word_homes import concerns
 from nearcast.ranked.index import AheadIndex, DistanceScale
 from nearcast.ranked.indexes import RANKED_INDEXES
 from nearcast.ranked.kernels.layouts import WindowArrays
-from nearcast.ranked.max_distance import reach_of
 from nearcast.ranked.reading import ReadSubscribers, read_arriving_table, read_ranked_table
-from nearcast.ranked.subscription_table import table_of_subscribers
-from nearcast.ranked.subscriptions import RankedSubscriptions
+from nearcast.ranked.score_parameters import WordWeights, reach_of
+from nearcast.ranked.subscriptions import RankedSubscriptions, table_of_subscribers
 from nearcast.ranked.window import MessageWindow
-from nearcast.ranked.word_weights import WordWeights
 
 _SHARE_FILED_ANEW = 8
 _COLUMNS = {"floor": np.float64, "home": np.int64, "first": np.int64, "n_words": np.int64}

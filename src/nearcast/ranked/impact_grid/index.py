@@ -15,14 +15,30 @@ from nearcast.columns.growing import aligned_zeros, doubled
 from nearcast.engine.registry import Parameters
 from nearcast.errors import IndexParameterError
 from nearcast.kernels.layouts import CANDIDATES, NODES
-from nearcast.ranked.impact_grid.build_part import Sample, build_part, grid_around, no_part, sample_of
-from nearcast.ranked.impact_grid.kernels import candidates
-from nearcast.ranked.impact_grid.kernels.candidates import LISTS_OF_WORD, MOST_AT_ONCE, N_LISTS, N_NEAR, N_REACHED, find_reached
-from nearcast.ranked.impact_grid.kernels.match import N_KNOWN
+from nearcast.ranked.impact_grid.kernels import match
+from nearcast.ranked.impact_grid.kernels.match import (
+    LISTS_OF_WORD,
+    MOST_AT_ONCE,
+    N_KNOWN,
+    N_LISTS,
+    N_NEAR,
+    N_REACHED,
+    find_reached,
+)
 from nearcast.ranked.impact_grid.kernels.score_candidates import bits_of_subscribers, empty_table, score_near
 from nearcast.ranked.impact_grid.kernels.simd_near_plain import N_SLOTS, OWN
 from nearcast.ranked.impact_grid.layout import N_PARTS, FindScratch, Grid, PartArrays, WordArrays
-from nearcast.ranked.impact_grid.rebuild import Everything, Filed, Filing, with_words_of
+from nearcast.ranked.impact_grid.rebuild import (
+    Everything,
+    Filed,
+    Filing,
+    Sample,
+    build_part,
+    grid_around,
+    no_part,
+    sample_of,
+    with_words_of,
+)
 from nearcast.ranked.index import AheadIndex, DistanceScale, with_more
 from nearcast.ranked.kernels.bounds import N_FIGURES, Frame
 from nearcast.ranked.kernels.layouts import FoundArrays, RankedSubscriptionArrays, WindowArrays
@@ -232,14 +248,14 @@ class ImpactGrid(AheadIndex):
         while True:
             found = FoundArrays(first, last, start, *self._reached)
             stopped = find_reached(*filed, *looked_for, self._near, found, at, _ENOUGH)
-            if stopped == candidates.DONE:
+            if stopped == match.DONE:
                 break
-            if stopped == candidates.LACKS_NEAR:
+            if stopped == match.LACKS_NEAR:
                 self._near = np.empty(2 * len(self._near), np.int32)
             else:
                 subscriber, score = self._reached
                 self._reached = doubled(subscriber, len(subscriber)), doubled(score, len(score))
-        end = int(at[candidates.PLACE])
+        end = int(at[match.PLACE])
         self._n_seen += end - first
         counters[NODES] += at[N_LISTS]
         counters[CANDIDATES] += at[N_NEAR]

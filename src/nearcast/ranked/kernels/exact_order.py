@@ -24,7 +24,7 @@ from nearcast.ranked.kernels.list_layout import (
     room_of,
 )
 from nearcast.ranked.kernels.lists import clear_over, is_over
-from nearcast.ranked.kernels.window_search import score_at
+from nearcast.ranked.kernels.scoring import score_at
 
 _NOT_SCORED = -1.0
 NOBODY, NOT_SHOWN = -1, -2

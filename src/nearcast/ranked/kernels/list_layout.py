@@ -157,7 +157,7 @@ MOST_PUT_OFF = 32
 
 
 class FloorRunArrays(NamedTuple):
-    """Where a run of ticks stands, and what it hands to its caller; `at` begins as in `ranked/kernels/run_layout.py`."""
+    """Where a run of ticks stands, and what it hands to its caller; `at` begins as in `ranked/kernels/layouts.py`."""
 
     at: np.ndarray  # int64[N_POSITIONS]
     clock: np.ndarray  # float64[3]

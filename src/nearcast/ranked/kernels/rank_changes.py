@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from nearcast.kernels.compile import borrow, inline_kernel, kernel
-from nearcast.kernels.simd import lowest_lane
+from nearcast.kernels.hashing import EMPTY_SLOT, number_home
+from nearcast.kernels.simd import lowest_lane, prefetch
 from nearcast.ranked.kernels.exact_order import NOBODY, find_last, number_at, order_living, ranks_first, set_last, start_scoring
-from nearcast.ranked.kernels.layouts import BASE
+from nearcast.ranked.kernels.layouts import BASE, MESSAGE_RECORD, RECORD
 from nearcast.ranked.kernels.list_layout import (
     GUARD_NUMBER,
     LAST,
@@ -26,6 +29,7 @@ from nearcast.ranked.kernels.list_layout import (
     room_of,
 )
 from nearcast.ranked.kernels.lists import clear_over, is_over, mark_over
+from nearcast.ranked.kernels.scoring import score_at
 from nearcast.ranked.kernels.simd_keys import high_lanes, key_lanes, largest, living, smallest
 from nearcast.ranked.kernels.simd_keys_plain import GROUP, NOTHING_BELOW
 
@@ -203,3 +207,69 @@ def drop_exactly(buffers, window, judge, changes, s, tick, oldest_before, oldest
         number = number_at(buffers, base, s, judge.order[rank])
         tell(n_told, tick_of, subscriber_of, number_of, change_of, score_of, tick, s, number, ENTERS, NOT_TOLD)
     set_last(row, buffers.pool, buffers.key, s, judge.order, n)
+
+
+# -- The scores of changes that were told without them.
+
+# Changes that are asked for ahead of their use.
+_AHEAD = 12
+
+
+@kernel
+def score_told(judge, window, changes):
+    """Score what was told without a score; the messages are still in the window."""
+    judge, window, changes = borrow(judge), borrow(window), borrow(changes)
+    ground, subscribers, common = judge.ground, judge.subscribers, judge.common
+    subscriber, number, score, base = changes.subscriber, changes.number, changes.score, window.head[BASE]
+    record, message, keyword_start = subscribers.record, window.record, window.keyword_start
+    keyword, value, n = window.keyword, window.value, changes.n[0]
+    for i in range(n):
+        ahead = i + 2 * _AHEAD
+        if ahead < n and score[ahead] == NOT_TOLD:
+            s, place = int(subscriber[ahead]), number[ahead] - base
+            prefetch(record, RECORD * s)
+            prefetch(message, MESSAGE_RECORD * place)
+            prefetch(message, MESSAGE_RECORD * (place + 1))
+        ahead = i + _AHEAD
+        if ahead < n and score[ahead] == NOT_TOLD:
+            place = number[ahead] - base
+            at, end = keyword_start[place], keyword_start[place + 1] - 1
+            prefetch(keyword, at)
+            prefetch(keyword, end)
+            prefetch(value, at)
+            prefetch(value, end)
+        if score[i] == NOT_TOLD:
+            score[i] = score_at(ground, subscribers, window, int(subscriber[i]), number[i] - base, common)
+
+
+# -- Sums of changes of ranks.
+
+_SLOTS_AHEAD = 32
+_HALF = 32
+
+
+@inline_kernel
+def _home_of_pair(first, second, n_slots):
+    return number_home(np.int64(first) << _HALF | np.int64(second), n_slots)
+
+
+@kernel
+def add_up_changes(subscriber, message, score, change, slot, total):
+    """The sum of all changes of a message in a list with the same score, at the first of them; 0 at the others.
+
+    `slot` is scratch: a power of two of places, more than there are changes, all EMPTY_SLOT.
+    """
+    n = message.size
+    for i in range(n):
+        if i + _SLOTS_AHEAD < n:
+            prefetch(slot, _home_of_pair(subscriber[i + _SLOTS_AHEAD], message[i + _SLOTS_AHEAD], slot.size))
+        at, first = _home_of_pair(subscriber[i], message[i], slot.size), i
+        while slot[at] != EMPTY_SLOT:
+            other = slot[at]
+            if message[other] == message[i] and subscriber[other] == subscriber[i] and score[other] == score[i]:
+                first = other
+                break
+            at = (at + 1) & (slot.size - 1)
+        total[i] = 0
+        total[first] += change[i]
+        slot[at] = first

@@ -1,13 +1,88 @@
-"""How similar a message of the window and a ranked subscription are, by their places in the arrays."""
+"""The relevance of a message to a subscription, to the last bit as `model/relevance.py` defines it."""
 
 from __future__ import annotations
 
-from nearcast.kernels.compile import inline_kernel
+import math
+
+import numpy as np
+
+from nearcast.kernels.boxes import haversine_m
+from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.kernels.simd import LANES, equal_lanes, lowest_lane
+from nearcast.kernels.sorting import sort_into, sort_run
 from nearcast.ranked.kernels.layouts import MOST_WORDS, RECORD, WORDS
-from nearcast.ranked.kernels.relevance import similarity, steady_sum, sum_of_five
+
+
+@kernel
+def steady_sum(values, n):
+    """The sum of the first `n` values from the smallest up; they are sorted in place."""
+    sort_run(values, 0, n)
+    total = 0.0
+    for i in range(n):
+        total += values[i]
+    return total
+
+
+@kernel
+def sum_in_order(values, n, ordered):
+    """As `steady_sum`, of values that are not below 0 and stay where they are; `ordered` is scratch."""
+    # As their bits, such numbers have the same order.
+    sort_into(values.view(np.int64), 0, n, ordered.view(np.int64), 0)
+    total = 0.0
+    for i in range(n):
+        total += ordered[i]
+    return total
+
+
+@inline_kernel
+def short_sum(values, n):
+    """As `steady_sum`, for at least one value: the order of two does not matter."""
+    if n == 1:
+        return values[0]
+    return values[0] + values[1] if n == 2 else steady_sum(values, n)
+
+
+@inline_kernel
+def sum_of_five(a, b, c, d, e):
+    """As `steady_sum` of five values, of which those that are not there are 0; without a branch."""
+    a, d = min(a, d), max(a, d)
+    b, e = min(b, e), max(b, e)
+    a, c = min(a, c), max(a, c)
+    b, d = min(b, d), max(b, d)
+    a, b = min(a, b), max(a, b)
+    c, e = min(c, e), max(c, e)
+    b, c = min(b, c), max(b, c)
+    d, e = min(d, e), max(d, e)
+    c, d = min(c, d), max(c, d)
+    return a + b + c + d + e
+
+
+@inline_kernel
+def proximity(is_lonlat, max_distance, x0, y0, x1, y1):
+    """1 at the same place, falling linearly to 0 at `max_distance` and beyond."""
+    if is_lonlat:
+        distance = haversine_m(x0, y0, x1, y1)
+    else:
+        # As Python's own floats, which overflow to infinity without a word.
+        dx, dy = float(x1) - float(x0), float(y1) - float(y0)
+        distance = math.sqrt(dx * dx + dy * dy)
+    return max(0.0, 1.0 - distance / max_distance)
+
+
+@inline_kernel
+def similarity(dot, message_length, subscription_length):
+    return min(1.0, dot / (message_length * subscription_length))
+
+
+@inline_kernel
+def relevance(spatial_weight, near, similar):
+    return spatial_weight * near + (1.0 - spatial_weight) * similar
+
+
+# -- How similar a message of the window and a ranked subscription are, by their places in the arrays.
 
 NOTHING_IN_COMMON = -1.0
+NOT_HERE = -1.0
 NOWHERE = -1
 # A lane beyond all that are compared, so that there is a lowest one.
 _NO_LANE, _LAST_LANE = 1 << LANES, LANES - 1
@@ -84,3 +159,67 @@ def gather_in_order(keyword, value, at, end, own, own_at, n_words, common):
 def similarity_of(subscribers, window, common, s, place):
     """The similarity of a message and a subscription that have a word in common; `common` is scratch."""
     return similarity(dot_of(subscribers, window, s, place, common), window.length[place], subscribers.length[s])
+
+
+@inline_kernel
+def score_at(ground, subscribers, window, s, place, common):
+    """The relevance of a message to a subscription; NOT_HERE without a word in common."""
+    is_lonlat, max_distance = ground
+    dot = dot_of(subscribers, window, s, place, common)
+    if dot == NOTHING_IN_COMMON:
+        return NOT_HERE
+    similar = similarity(dot, window.length[place], subscribers.length[s])
+    near = proximity(is_lonlat, max_distance, subscribers.x[s], subscribers.y[s], window.x[place], window.y[place])
+    return relevance(subscribers.spatial_weight[s], near, similar)
+
+
+# -- The scores of some subscriptions and some messages, all of them with each other.
+
+
+@kernel
+def score_some(ground, subscribers, window, floor, numbers, first, last, common, start, subscriber, score):
+    """For each message at places `first` … `last - 1` those of `numbers` whose floors it reaches, from `start[i]` on.
+
+    `subscriber` and `score` have room for all of them, `common` for the words of the longest; returns how many there are.
+    """
+    subscribers, window = borrow(subscribers), borrow(window)
+    n = 0
+    for place in range(first, last):
+        start[place - first] = n
+        for i in range(numbers.size):
+            s = int(numbers[i])
+            found = score_at(ground, subscribers, window, s, place, common)
+            if found != NOT_HERE and found >= floor[s]:
+                subscriber[n], score[n] = s, found
+                n += 1
+    start[last - first] = n
+    return n
+
+
+# -- What the records of ranked subscriptions say of their words: the first of them, and how long their vectors are.
+
+
+@kernel
+def weigh_subscribers(subscribers, number, weights):
+    """Write the lengths of the vectors of these subscriptions' words; `weights[w]` is that of keyword `w`."""
+    first, n_words, keyword, length = subscribers.first, subscribers.n_words, subscribers.keyword, subscribers.length
+    most = 0
+    for i in range(number.size):
+        most = max(most, n_words[number[i]])
+    squares = np.empty(most, np.float64)
+    for i in range(number.size):
+        s = number[i]
+        for j in range(n_words[s]):
+            weight = weights[keyword[first[s] + j]]
+            squares[j] = weight * weight
+        length[s] = math.sqrt(steady_sum(squares, n_words[s]))
+
+
+@kernel
+def note_words(subscribers, number):
+    """Write the first words of these subscriptions into their records."""
+    first, n_words, keyword, record = subscribers.first, subscribers.n_words, subscribers.keyword, subscribers.record_words
+    for i in range(number.size):
+        s = int(number[i])
+        for j in range(min(n_words[s], MOST_WORDS)):
+            record[2 * RECORD * s + WORDS + j] = keyword[first[s] + j]

@@ -10,7 +10,28 @@ from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.kernels.simd import prefetch
 from nearcast.ranked.kernels.exact_order import NOBODY, NOT_SHOWN, enter_exactly, make_room
 from nearcast.ranked.kernels.expiry_calendar import has_chunks, let_wait, oldest_shown, take_waiting, wait_at
-from nearcast.ranked.kernels.layouts import BASE
+from nearcast.ranked.kernels.layouts import (
+    ADMIT,
+    ALL_ARRIVED,
+    ARRIVE,
+    BASE,
+    DONE,
+    EXPIRE,
+    LACKS_MESSAGES,
+    LACKS_OUTPUT,
+    N_CUT,
+    N_DONE,
+    N_HEAP,
+    N_LACKING,
+    NEWEST,
+    NO_MESSAGE,
+    NOW,
+    PHASE,
+    PLACE,
+    REFILL,
+    SPAN,
+    UNFINISHED,
+)
 from nearcast.ranked.kernels.list_layout import (
     CHUNK,
     COUNT,
@@ -61,27 +82,6 @@ from nearcast.ranked.kernels.rank_changes import (
     enter,
     has_no_more,
     tell,
-)
-from nearcast.ranked.kernels.run_layout import (
-    ADMIT,
-    ALL_ARRIVED,
-    ARRIVE,
-    DONE,
-    EXPIRE,
-    LACKS_MESSAGES,
-    LACKS_OUTPUT,
-    N_CUT,
-    N_DONE,
-    N_HEAP,
-    N_LACKING,
-    NEWEST,
-    NO_MESSAGE,
-    NOW,
-    PHASE,
-    PLACE,
-    REFILL,
-    SPAN,
-    UNFINISHED,
 )
 from nearcast.ranked.kernels.window import is_newer, next_arrival, next_due, pop_oldest
 

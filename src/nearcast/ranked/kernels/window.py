@@ -7,12 +7,11 @@ import math
 import numpy as np
 
 from nearcast.kernels.compile import inline_kernel, kernel
-from nearcast.ranked.kernels.layouts import BASE
-from nearcast.ranked.kernels.relevance import sum_in_order
-from nearcast.ranked.kernels.run_layout import (
+from nearcast.ranked.kernels.layouts import (
     ADMIT,
     ALL_ARRIVED,
     ARRIVE,
+    BASE,
     N_DONE,
     N_HEAP,
     NEWEST,
@@ -24,6 +23,7 @@ from nearcast.ranked.kernels.run_layout import (
     SPAN,
     UNFINISHED,
 )
+from nearcast.ranked.kernels.scoring import sum_in_order
 
 
 @kernel

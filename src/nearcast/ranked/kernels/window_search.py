@@ -8,12 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from nearcast.kernels.compile import inline_kernel, kernel
-from nearcast.ranked.kernels.best_heap import offer
 from nearcast.ranked.kernels.layouts import BASE, RankedSubscriptionArrays, WindowArrays
-from nearcast.ranked.kernels.relevance import proximity, relevance, similarity
-from nearcast.ranked.kernels.scoring import NOTHING_IN_COMMON, dot_of
+from nearcast.ranked.kernels.scoring import proximity, score_at
+from nearcast.ranked.kernels.search_queues import offer
 
-NOT_HERE = -1.0
 # What rounding may add to a sum of parts of a score.
 ROUNDING = 1e-9
 # What subtracting squares one by one from the square of a length may take from what is left of it.
@@ -83,18 +81,6 @@ def least_useful(search, first, n, n_wanted):
     if n < n_wanted or n == 0:
         return search.limits.least_score
     return max(search.limits.least_score, search.score[first])
-
-
-@inline_kernel
-def score_at(ground, subscribers, window, s, place, common):
-    """The relevance of a message to a subscription; NOT_HERE without a word in common."""
-    is_lonlat, max_distance = ground
-    dot = dot_of(subscribers, window, s, place, common)
-    if dot == NOTHING_IN_COMMON:
-        return NOT_HERE
-    similar = similarity(dot, window.length[place], subscribers.length[s])
-    near = proximity(is_lonlat, max_distance, subscribers.x[s], subscribers.y[s], window.x[place], window.y[place])
-    return relevance(subscribers.spatial_weight[s], near, similar)
 
 
 @inline_kernel

@@ -9,13 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.ranked.index import DistanceScale
-from nearcast.ranked.kernels.bound_queue import queue_for
 from nearcast.ranked.kernels.bounds import CURVE_BITS, N_FIGURES, Frame, curve_positions, locate_messages
 from nearcast.ranked.kernels.layouts import WindowArrays
+from nearcast.ranked.kernels.search_queues import queue_for
 from nearcast.ranked.kernels.window_search import END, FIRST, SearchLimits
 from nearcast.ranked.subscriptions import RankedSubscriptions
 from nearcast.ranked.window import MessageWindow
 from nearcast.ranked.window_grid.kernels.build import (
+    BLOCK,
+    ENTRY,
+    GROUP,
+    RUN,
+    WORDS,
+    GridArrays,
     count_keywords,
     describe_words,
     fill_blocks,
@@ -25,7 +31,6 @@ from nearcast.ranked.window_grid.kernels.build import (
     write_records,
 )
 from nearcast.ranked.window_grid.kernels.search import LINE, find_best, words_for
-from nearcast.ranked.window_grid.layout import BLOCK, ENTRY, GROUP, RUN, WORDS, GridArrays
 from nearcast.ranked.window_index import Best
 from nearcast.ranked.window_segments import Piece, SegmentedWindow
 

@@ -17,10 +17,10 @@ from nearcast.testing.scenarios.ranked import run_ranked_worlds
 
 # Limits of which small worlds are beyond: from so few on there are classes, cells, parts, and everything is filed anew.
 SMALL = {
-    "build_part._LEAST_CLASSED": 2,
-    "build_part._LEAST_IN_CLASS": 1,
-    "build_part._LEAST_DIVIDED": 2,
-    "build_part._FIRST_ROOM": 1,
+    "rebuild._LEAST_CLASSED": 2,
+    "rebuild._LEAST_IN_CLASS": 1,
+    "rebuild._LEAST_DIVIDED": 2,
+    "rebuild._FIRST_ROOM": 1,
     "index._LEAST_WORDS": 1,
     "index._FIRST_ROOM": 1,
     "index._FIRST_WORDS": 1,
@@ -35,7 +35,7 @@ SMALL = {
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in SMALL.items():
         monkeypatch.setattr(f"nearcast.ranked.impact_grid.{name}", value)
-    monkeypatch.setattr("nearcast.ranked.expiry_calendar._FIRST_CHUNKS", 1)
+    monkeypatch.setattr("nearcast.ranked.run_state._FIRST_CHUNKS", 1)
 
 
 @pytest.mark.usefixtures("small")

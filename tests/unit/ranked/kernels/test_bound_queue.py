@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nearcast.kernels.compile import kernel
-from nearcast.ranked.kernels.bound_queue import N_SHELVES, NOTHING, clear_queue, pop_bound, push_bound, queue_for
+from nearcast.ranked.kernels.search_queues import N_SHELVES, NOTHING, clear_queue, pop_bound, push_bound, queue_for
 
 
 @kernel

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from nearcast.columns.messages import counted_sets_of
 from nearcast.ranked.kernels.bounds import N_FIGURES, coordinates, frame_of, gather_repeated, heft_with, nearest_possible
 from nearcast.ranked.kernels.layouts import WindowArrays
-from nearcast.ranked.kernels.relevance import proximity
+from nearcast.ranked.kernels.scoring import proximity
 from nearcast.ranked.window import ArrivingMessages, MessageWindow
 
 

@@ -7,7 +7,7 @@ from itertools import permutations
 import numpy as np
 
 from nearcast.kernels.compile import kernel
-from nearcast.ranked.kernels.relevance import steady_sum, sum_in_order, sum_of_five
+from nearcast.ranked.kernels.scoring import steady_sum, sum_in_order, sum_of_five
 
 
 @kernel

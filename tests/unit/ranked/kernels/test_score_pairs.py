@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from nearcast.model.relevance import distance, spatial_proximity, text_similarity
 from nearcast.model.spaces import Space
-from nearcast.ranked.kernels.score_pairs import score_some
+from nearcast.ranked.kernels.scoring import score_some
 from nearcast.ranked.subscriptions import RankedSubscriptionBatch, RankedSubscriptions
 from nearcast.ranked.window import ArrivingMessages, MessageWindow
 

@@ -14,13 +14,22 @@ from nearcast.columns.id_tables import NumberTable
 from nearcast.engine.registry import Parameters
 from nearcast.errors import IndexParameterError
 from nearcast.kernels.pools import N_CLASSES, NO_CHUNK
-from nearcast.papers.ranked.covering_quadtree.kernels.cover import write_keys, write_nearness
-from nearcast.papers.ranked.covering_quadtree.kernels.match import run_ticks
-from nearcast.papers.ranked.covering_quadtree.kernels.postings import post_many, withdraw_many
-from nearcast.papers.ranked.covering_quadtree.layout import FILED, FRAMED, POSTINGS, QUARTERS, Cover, PostingArrays
+from nearcast.papers.ranked.covering_quadtree.kernels import (
+    FILED,
+    FRAMED,
+    POSTINGS,
+    QUARTERS,
+    Cover,
+    PostingArrays,
+    post_many,
+    run_ticks,
+    withdraw_many,
+    write_keys,
+    write_nearness,
+)
 from nearcast.papers.ranked.skyband.tick_index import Scene, TickIndex
 from nearcast.ranked.index import DistanceScale
-from nearcast.ranked.kernels.run_layout import PLACE, Rules
+from nearcast.ranked.kernels.layouts import PLACE, Rules
 from nearcast.ranked.subscriptions import RankedSubscriptions
 
 _LOOKED = ("cells_seen", "lists_seen", "postings_seen", "met", "scored")

@@ -13,9 +13,7 @@ from nearcast.columns.growing import resized, resized_fields
 from nearcast.engine.registry import Parameters
 from nearcast.errors import IndexParameterError
 from nearcast.kernels.pools import N_CLASSES, NO_CHUNK
-from nearcast.papers.ranked.group_pruned.kernels.insert import file_many, find_entry, rekey_many, unfile_many
-from nearcast.papers.ranked.group_pruned.kernels.match import run_ticks
-from nearcast.papers.ranked.group_pruned.layout import (
+from nearcast.papers.ranked.group_pruned.kernels.group import (
     ENTRIES,
     FILED,
     GROUPS,
@@ -27,9 +25,11 @@ from nearcast.papers.ranked.group_pruned.layout import (
     Filing,
     ListArrays,
 )
+from nearcast.papers.ranked.group_pruned.kernels.insert import file_many, find_entry, rekey_many, unfile_many
+from nearcast.papers.ranked.group_pruned.kernels.match import run_ticks
 from nearcast.papers.ranked.skyband.tick_index import Scene, TickIndex
 from nearcast.ranked.index import DistanceScale
-from nearcast.ranked.kernels.run_layout import PLACE, Rules
+from nearcast.ranked.kernels.layouts import PLACE, Rules
 from nearcast.ranked.subscriptions import RankedSubscriptions
 
 _BY_KEYWORD: dict[str, tuple[type[np.generic], int]] = {
@@ -194,3 +194,24 @@ class GroupPruned(TickIndex):
     def restore(self, arrays: Mapping[str, NDArray[Any]], ground: DistanceScale) -> None:
         self._clear(ground)
         self._lists = ListArrays(**{name: np.ascontiguousarray(array) for name, array in arrays.items()})
+
+
+# -- Lists by keyword, each of whose entries is tested by itself: what groups save is seen beside it.
+
+
+@dataclass(frozen=True, slots=True)
+class CellParameters(GroupParameters):
+    """Groups are read through, so that large ones, which lie together in memory, are the better ones."""
+
+    group_size: int = 48
+
+
+class IndividuallyPruned(GroupPruned):
+    """The lists of `group_pruned`, read from beginning to end."""
+
+    name = "individually_pruned"
+    aliases = ("ipt",)
+    paper = "Wang et al., Skype (VLDB 2016)"
+    summary = "lists by keyword, every entry tested by words, place and threshold"
+    parameters_class = CellParameters
+    is_grouped = False

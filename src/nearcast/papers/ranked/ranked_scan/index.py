@@ -12,7 +12,7 @@ from nearcast.engine.registry import Parameters
 from nearcast.papers.ranked.ranked_scan.kernels import run_ticks
 from nearcast.papers.ranked.skyband.tick_index import Scene, TickIndex
 from nearcast.ranked.index import DistanceScale
-from nearcast.ranked.kernels.run_layout import Rules
+from nearcast.ranked.kernels.layouts import Rules
 from nearcast.ranked.subscriptions import RankedSubscriptions
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from nearcast.kernels.compile import kernel
 from nearcast.kernels.layouts import CANDIDATES
 from nearcast.papers.ranked.skyband.kernels.ticks import finish_tick
-from nearcast.ranked.kernels.relevance import proximity, relevance, similarity, steady_sum
-from nearcast.ranked.kernels.run_layout import ALL_ARRIVED, DONE, N_CANDIDATES, UNFINISHED
+from nearcast.ranked.kernels.layouts import ALL_ARRIVED, DONE, N_CANDIDATES, UNFINISHED
+from nearcast.ranked.kernels.scoring import proximity, relevance, similarity, steady_sum
 from nearcast.ranked.kernels.window import next_arrival
 
 

@@ -9,16 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.model.window import CountWindow, TimeWindow
-from nearcast.papers.ranked.skyband.buffers import ResultBuffers
-from nearcast.papers.ranked.skyband.calendar import Calendar
-from nearcast.papers.ranked.skyband.kernels.list_snapshots import most_changes, reckon, remember_all
-from nearcast.papers.ranked.skyband.run_state import TickState
-from nearcast.papers.ranked.skyband.tick_index import Scene, TickIndex
-from nearcast.ranked.buffer_kind import BufferKind
-from nearcast.ranked.kernels.run_layout import DONE, LACKS_JOURNAL, LACKS_OUTPUT, N_CUT, N_LACKING, PHASE, TELL
+from nearcast.papers.ranked.skyband.buffers import Calendar, ResultBuffers
+from nearcast.papers.ranked.skyband.kernels.ticks import most_changes, reckon, remember_all
+from nearcast.papers.ranked.skyband.tick_index import Scene, TickIndex, TickState
+from nearcast.ranked.kernels.layouts import DONE, LACKS_JOURNAL, LACKS_OUTPUT, N_CUT, N_LACKING, PHASE, TELL
 from nearcast.ranked.rank_changes import RankChanges
-from nearcast.ranked.ranking import FILLED_AT_ONCE, Lists, Ranking, span_of
+from nearcast.ranked.result_lists import BufferKind
 from nearcast.ranked.subscriptions import RankedSubscriptionBatch
+from nearcast.ranked.tick_engine import FILLED_AT_ONCE, Lists, Ranking, span_of
 from nearcast.ranked.window_index import WindowIndex
 
 

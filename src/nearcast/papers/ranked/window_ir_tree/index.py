@@ -8,11 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.papers.ranked.window_ir_tree.build import make_tree
-from nearcast.papers.ranked.window_ir_tree.kernels.match import find_best
-from nearcast.papers.ranked.window_ir_tree.layout import TreeArrays
-from nearcast.ranked.kernels.bound_queue import queue_for
+from nearcast.papers.ranked.window_ir_tree.kernels import FANOUT, TreeArrays, find_best
+from nearcast.ranked.kernels.bounds import ROUNDED_UP, Frame, curve_positions, locate_messages
 from nearcast.ranked.kernels.layouts import WindowArrays
+from nearcast.ranked.kernels.search_queues import queue_for
 from nearcast.ranked.kernels.window_search import SearchLimits
 from nearcast.ranked.subscriptions import RankedSubscriptions
 from nearcast.ranked.window import MessageWindow
@@ -53,3 +52,61 @@ class WindowIRTree(SegmentedWindow):
         search = self.search_arrays(subscribers, window, limits, found, n_words)
         tree = TreeArrays(self.table, **{name: column.used for name, column in self.columns.items()})
         find_best(tree, self.frame, search, queue_for(len(tree.first_member)), numbers, turns, n_wanted, found.start, found.n)
+
+
+# -- Make a tree of boxes with words of the messages of a piece, from the leaves up.
+
+
+def make_tree(window: WindowArrays, first: int, last: int, frame: Frame) -> Piece:
+    """File the messages at places `first` … `last - 1`, at least one."""
+    n = last - first
+    place = np.empty((3, n), np.float32)
+    locate_messages(window, first, frame, place)
+    order = np.argsort(curve_positions(place), kind="stable")
+    begin, end = int(window.keyword_start[first]), int(window.keyword_start[last])
+    position = np.empty(n, np.int64)
+    position[order] = np.arange(n)
+    member = np.repeat(position, np.diff(window.keyword_start[first : last + 1]))
+    keyword = window.keyword[begin:end].astype(np.int64)
+    length = np.repeat(window.length[first:last], np.diff(window.keyword_start[first : last + 1]))
+    weight = (window.n_times[begin:end] / length * ROUNDED_UP).astype(np.float32)
+    low = high = place[:, order]
+    members, boxes, words = [], [], []
+    n_below = 0
+    while True:
+        starts = np.arange(0, low.shape[1], FANOUT)
+        ends = np.minimum(starts + FANOUT, low.shape[1])
+        low, high = np.minimum.reduceat(low, starts, axis=1), np.maximum.reduceat(high, starts, axis=1)
+        member, keyword, weight = _merged(member // FANOUT, keyword, weight)
+        members.append((starts + n_below, ends + n_below))
+        boxes.append(np.concatenate([low, high]).T)
+        words.append((np.bincount(member, minlength=len(starts)), keyword, weight))
+        if len(starts) == 1:
+            break
+        # Members of the leaves are messages; those of the others are nodes, counted from the first leaf.
+        n_below = 0 if len(members) == 1 else n_below + len(members[-2][0])
+    counts, keywords, hefts = (np.concatenate(column) for column in zip(*words, strict=True))
+    n_nodes = len(counts)
+    columns = {
+        "offset": order,
+        "first_member": np.concatenate([starts for starts, _ in members]),
+        "end_member": np.concatenate([ends for _, ends in members]),
+        "box": np.concatenate(boxes).reshape(-1),
+        "word_start": np.concatenate([[0], np.cumsum(counts)]),
+        "keyword": keywords,
+        "heft": hefts,
+    }
+    return Piece(columns, (len(members[0][0]), n_nodes))
+
+
+def _merged(
+    node: NDArray[np.int64], keyword: NDArray[np.int64], weight: NDArray[np.float32]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
+    """The distinct words of each node in order, with the largest weight of each."""
+    if len(node) == 0:
+        return node, keyword, weight
+    key = node * (int(keyword.max()) + 1) + keyword
+    order = np.argsort(key, kind="stable")
+    starts = np.flatnonzero(np.diff(key[order], prepend=-1))
+    chosen = order[starts]
+    return node[chosen], keyword[chosen], np.maximum.reduceat(weight[order], starts)

@@ -8,10 +8,10 @@ from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.kernels.simd import append_lanes, move_within, prefetch
 from nearcast.kernels.simd_plain import LANES
 from nearcast.kernels.sorting import sort_into
-from nearcast.ranked.impact_grid.kernels.build import cell_key, home_of, may_be_there
+from nearcast.ranked.impact_grid.kernels.build import cell_key, finest_x, finest_y, home_of, may_be_there
 from nearcast.ranked.impact_grid.kernels.keyword_stats import LAST_SLOT, first_edge, n_edges, shared_slot, slot_in
 from nearcast.ranked.impact_grid.kernels.packing import columns_before
-from nearcast.ranked.impact_grid.kernels.reach_circles import finest_x, finest_y
+from nearcast.ranked.impact_grid.kernels.score_candidates import score_near
 from nearcast.ranked.impact_grid.kernels.simd_near import near_in_plane, near_on_sphere
 from nearcast.ranked.impact_grid.kernels.simd_near_plain import (
     LOSS,
@@ -25,7 +25,18 @@ from nearcast.ranked.impact_grid.kernels.simd_near_plain import (
     Y,
     Z,
 )
-from nearcast.ranked.impact_grid.layout import COUNT_BITS, EDGES, FIRST_BUCKET, FREQUENCY, MOST_ENTRIES, N_COLUMNS, PER_LINE
+from nearcast.ranked.impact_grid.layout import (
+    COUNT_BITS,
+    EDGES,
+    FIRST_BUCKET,
+    FREQUENCY,
+    MOST_EDGES,
+    MOST_ENTRIES,
+    N_COLUMNS,
+    N_LEVELS,
+    N_PARTS,
+    PER_LINE,
+)
 from nearcast.ranked.kernels.bounds import coordinates, gather_repeated, heft_with
 from nearcast.ranked.kernels.layouts import RECORD
 
@@ -247,3 +258,52 @@ def describe(words, grid, frame, window, place, figures, worth, known):
 def worth_of(own):
     """What a word is worth as another one, by its figure as the own one; nothing is worth more than all."""
     return min(math.ceil(own * MOST_OWN * MOST_WORTH * _ROUNDED_UP), MOST_WORTH)
+
+
+# -- Whom messages reach: which lists to look at, a look at each, then the scores.
+#
+# These steps are done for some messages at a time: what the next step reads is on its way from memory, and still near.
+
+# So many messages at a time as reach about so many subscriptions, whose records are near then.
+MOST_AT_ONCE, _FEWEST_AT_ONCE, _REACHED_AT_ONCE = 256, 8, 12_000
+# So many lists there may be for a word.
+LISTS_OF_WORD = N_PARTS * (MOST_EDGES + 1) * N_LEVELS
+DONE, LACKS_NEAR, LACKS_REACHED = 0, 1, 2
+# Where a search stands: its next message, subscriptions reached, lists looked at, subscriptions found in them.
+PLACE, N_REACHED, N_LISTS, N_NEAR = range(4)
+
+
+@kernel
+def find_reached(ground, words, parts, grid, frame, subscribers, window, fresh, fresh_bits, scratch, near, found, at, n_enough):
+    """Write whom the messages of `found` reach, from where `at` stands on, until there are enough; returns DONE or a lack."""
+    words, parts, subscribers, window = borrow(words), borrow(parts), borrow(subscribers), borrow(window)
+    fresh, fresh_bits, scratch, near, found, at = borrow((fresh, fresh_bits, scratch, near, found, at))
+    item, owner, item_start, near_start, figures, worth, known, table, common, repeated = scratch
+    n_at_once = _FEWEST_AT_ONCE
+    while at[PLACE] < found.last and at[N_REACHED] < n_enough:
+        first = at[PLACE]
+        last = first + 1
+        begin = window.keyword_start[first]
+        while (
+            last < min(first + n_at_once, found.last) and (window.keyword_start[last + 1] - begin) * LISTS_OF_WORD <= item.size
+        ):
+            last += 1
+        find_lists(words, parts, grid, window, first, last, repeated, item, owner, item_start)
+        lists = (item, owner, item_start)
+        n_lists = scan_lists(
+            words, parts, grid, frame, window, first, last, lists, figures, worth, known, subscribers.record, near, near_start
+        )
+        if n_lists == LACKS_ROOM:
+            return LACKS_NEAR
+        n_before, n_looked_at = at[N_REACHED], near_start[last - first] + (last - first) * fresh.size
+        if n_before + n_looked_at > found.score.size:
+            return LACKS_REACHED
+        at[N_REACHED] = score_near(
+            ground, subscribers, window, first, last, near, near_start, fresh, fresh_bits, table, common, found, n_before
+        )
+        n_wanted = _REACHED_AT_ONCE * (last - first) // max(1, at[N_REACHED] - n_before)
+        n_at_once = min(max(n_wanted, _FEWEST_AT_ONCE), MOST_AT_ONCE)
+        at[PLACE] = last
+        at[N_LISTS] += n_lists
+        at[N_NEAR] += n_looked_at
+    return DONE

@@ -7,8 +7,7 @@ import numpy as np
 from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.kernels.simd import prefetch
 from nearcast.ranked.kernels.layouts import FLOOR, LENGTH, MOST_WORDS, N_WORDS, RECORD, WEIGHT, WORDS, X, Y
-from nearcast.ranked.kernels.relevance import proximity, relevance, short_sum, similarity, sum_of_five
-from nearcast.ranked.kernels.scoring import NOTHING_IN_COMMON
+from nearcast.ranked.kernels.scoring import NOTHING_IN_COMMON, proximity, relevance, short_sum, similarity, sum_of_five
 
 _SPREAD = 40503
 _EMPTY = -1

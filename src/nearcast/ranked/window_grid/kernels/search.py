@@ -13,25 +13,23 @@ import numpy as np
 
 from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.kernels.simd import prefetch
-from nearcast.ranked.kernels.best_heap import offer, put_in_order
-from nearcast.ranked.kernels.bound_queue import NOTHING, BoundQueue, clear_queue, pop_bound, push_bound
 from nearcast.ranked.kernels.bounds import Frame, coordinates, nearest_possible
 from nearcast.ranked.kernels.layouts import BASE
-from nearcast.ranked.kernels.relevance import proximity, relevance, short_sum, similarity
+from nearcast.ranked.kernels.scoring import NOT_HERE, proximity, relevance, short_sum, similarity
+from nearcast.ranked.kernels.search_queues import NOTHING, BoundQueue, clear_queue, offer, pop_bound, push_bound, put_in_order
 from nearcast.ranked.kernels.window_search import (
     END,
     FIRST,
     N_ENTRIES,
     N_PARTS,
     N_SCORED,
-    NOT_HERE,
     ROUNDING,
     SearchArrays,
     bit_of,
     least_useful,
     search_tail,
 )
-from nearcast.ranked.window_grid.layout import (
+from nearcast.ranked.window_grid.kernels.build import (
     BLOCK,
     BLOCK_START,
     BORDER_START,

@@ -12,9 +12,8 @@ import nearcast as nc
 from nearcast.errors import IndexParameterError
 from nearcast.kernels.quadtree import cell_code
 from nearcast.papers.ranked.covering_quadtree.index import CoveringQuadtree
-from nearcast.papers.ranked.covering_quadtree.kernels.cover import column_at, nearness_of_cell
-from nearcast.papers.ranked.covering_quadtree.layout import Cover
-from nearcast.ranked.kernels.relevance import proximity
+from nearcast.papers.ranked.covering_quadtree.kernels import Cover, column_at, nearness_of_cell
+from nearcast.ranked.kernels.scoring import proximity
 
 
 def ranker(space: str = "plane", **options: Any) -> nc.Ranker:

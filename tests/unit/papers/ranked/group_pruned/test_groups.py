@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 import nearcast as nc
 from nearcast.errors import IndexParameterError
 from nearcast.papers.ranked.group_pruned.index import GroupPruned
-from nearcast.papers.ranked.group_pruned.kernels.insert import NOT_THERE, find_entry
-from nearcast.papers.ranked.group_pruned.layout import (
+from nearcast.papers.ranked.group_pruned.kernels.group import (
     AFTER_NORM,
     AFTER_SUM,
     KEY,
@@ -39,6 +38,7 @@ from nearcast.papers.ranked.group_pruned.layout import (
     Y0,
     Y1,
 )
+from nearcast.papers.ranked.group_pruned.kernels.insert import NOT_THERE, find_entry
 from nearcast.testing.scenarios.worlds import WORDS
 
 

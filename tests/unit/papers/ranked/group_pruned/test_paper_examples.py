@@ -8,7 +8,7 @@ from itertools import accumulate
 import pytest
 
 from nearcast.papers.ranked.group_pruned.kernels.match import rest_bound
-from nearcast.papers.ranked.kernels.score_bounds import distance_to_border, distance_to_box, nearness
+from nearcast.papers.ranked.kernels import distance_to_border, distance_to_box, nearness
 
 MAX_DISTANCE = 1.6
 S1 = {"w1": 0.4, "w2": 0.3, "w3": 0.2, "w4": 0.1}

@@ -18,9 +18,8 @@ from nearcast.papers.ranked.skyband.kernels.buffers import (
     drop,
     oldest_held,
 )
-from nearcast.papers.ranked.skyband.kernels.list_snapshots import JournalArrays, remember, remember_all
-from nearcast.ranked.kernels.layouts import MESSAGE_RECORD, WindowArrays
-from nearcast.ranked.kernels.run_layout import NO_MESSAGE
+from nearcast.papers.ranked.skyband.kernels.ticks import JournalArrays, remember, remember_all
+from nearcast.ranked.kernels.layouts import MESSAGE_RECORD, NO_MESSAGE, WindowArrays
 from nearcast.ranked.subscriptions import RankedSubscriptionBatch, RankedSubscriptions
 from nearcast.ranked.window import window_arrays
 

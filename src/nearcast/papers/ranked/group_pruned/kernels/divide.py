@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from nearcast.kernels.compile import inline_kernel, kernel
 from nearcast.kernels.pools import chunk_capacity, give_back, take_chunk
-from nearcast.papers.ranked.group_pruned.kernels.group import move_entry, sum_up
-from nearcast.papers.ranked.group_pruned.layout import (
+from nearcast.papers.ranked.group_pruned.kernels.group import (
     AFTER_SUM,
     ENTRIES,
     GROUPS,
@@ -28,8 +27,10 @@ from nearcast.papers.ranked.group_pruned.layout import (
     X1,
     Y0,
     Y1,
+    move_entry,
+    sum_up,
 )
-from nearcast.papers.ranked.kernels.score_bounds import M_PER_DEGREE, distance_to_border, gap, rounded_down
+from nearcast.papers.ranked.kernels import M_PER_DEGREE, distance_to_border, gap, rounded_down
 
 # What a difference is worth: of proximity, of spatial weight, of the share of the keyword, of what may follow it, of keys.
 PLACE_WORTH, WEIGHT_WORTH, OWN_WORTH, AFTER_WORTH, KEY_WORTH = 1.0, 4.0, 0.5, 0.5, 4.0

@@ -1,26 +1,72 @@
-"""One group: its entries stay sorted by key, with the largest of each bound from every entry on."""
+"""Lists by keyword, in groups of subscriptions that are alike, as flat arrays.
+
+Paper: Wang et al., Skype (VLDB 2016), §5: lists cut into groups, sorted by threshold, with maxima of what is left.
+"""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import numpy as np
+
 from nearcast.kernels.compile import kernel
-from nearcast.papers.ranked.group_pruned.layout import (
-    AFTER_NORM,
-    AFTER_SUM,
-    KEY,
-    KEY0,
-    KEY1,
-    N_FIELDS,
-    NORM,
-    NORM_LEFT,
-    OWN,
-    OWN1,
-    OWN_LEFT,
-    SUM1,
-    SUM_LEFT,
-    WEIGHT,
-    WEIGHT1,
-    WEIGHT_LEFT,
-)
+
+UNFILED = (1 << 31) - 1
+"""The rank of a keyword that nobody has."""
+
+# Sides of a group: the box around its members; the least and the largest of their spatial weights, of what the keyword is to
+# them, of what may follow it, and of their keys; the largest length of what may follow.
+X0, Y0, X1, Y1, WEIGHT0, WEIGHT1, OWN0, OWN1, SUM0, SUM1, KEY0, KEY1, NORM = range(13)
+N_SIDES = 13
+
+# Fields of an entry. Upper bounds are rounded up, lower bounds down.
+KEY = 0  # at most the threshold of the subscription; ascending in a group
+OWN = 1  # textual weight times the weight of the keyword in the unit vector of the subscription
+AFTER_SUM = 2  # textual weight times the sum of the weights of its keywords that come after this one in the order
+AFTER_NORM = 3  # textual weight times the length of the vector of these
+WEIGHT = 4  # spatial weight
+INNER = 5  # from the subscription to the border of the box of its group
+X, Y = 6, 7  # its place, roughly
+OWN_LEFT, SUM_LEFT, NORM_LEFT, WEIGHT_LEFT = 8, 9, 10, 11  # the largest of this and all later entries of the group
+N_FIELDS = 12
+
+# Positions in `used`: groups and entries given out so far; the rank of the last new keyword; filed subscriptions; the most
+# groups that a keyword ever had.
+GROUPS, ENTRIES, LAST_RANK, FILED, MOST = 0, 1, 2, 3, 4
+
+
+class ListArrays(NamedTuple):
+    """Groups of keyword `w` are `first_group[w]` … `first_group[w] + n_groups[w] - 1`; entries of a group likewise, by key."""
+
+    rank: np.ndarray  # int32[keywords], the smaller the rarer, or UNFILED
+    weight: np.ndarray  # float64[keywords], idf
+    first_group: np.ndarray  # int64[keywords]
+    n_groups: np.ndarray  # int32[keywords]
+    group_room: np.ndarray  # int32[keywords]
+    first_entry: np.ndarray  # int64[groups]; links free chunks
+    n_entries: np.ndarray  # int32[groups]
+    entry_room: np.ndarray  # int32[groups]
+    side: np.ndarray  # float64[N_SIDES, groups]
+    follows: np.ndarray  # int64[groups], all bits of `after` of their entries
+    subscriber: np.ndarray  # int32[entries]; links free chunks
+    entry: np.ndarray  # float32[entries * N_FIELDS]
+    after: np.ndarray  # int64[entries], a bit for each keyword of the subscription that comes after this one
+    free_groups: np.ndarray  # int64[N_CLASSES]
+    free_entries: np.ndarray  # int64[N_CLASSES]
+    used: np.ndarray  # int64[5]
+    key: np.ndarray  # float64[subscriptions], the threshold each was filed with
+
+
+class Filing(NamedTuple):
+    """How subscriptions are put into groups: distances, most members of a group, and how unlike in weight they may be."""
+
+    is_lonlat: bool
+    max_distance: float
+    group_size: int
+    finest_weight: float
+
+
+# -- One group: its entries stay sorted by key, with the largest of each bound from every entry on.
 
 
 @kernel

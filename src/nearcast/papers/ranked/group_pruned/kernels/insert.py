@@ -19,8 +19,7 @@ from nearcast.papers.ranked.group_pruned.kernels.divide import (
     unlikeness,
     widen,
 )
-from nearcast.papers.ranked.group_pruned.kernels.group import close_place, open_place, rekey, sum_up
-from nearcast.papers.ranked.group_pruned.layout import (
+from nearcast.papers.ranked.group_pruned.kernels.group import (
     AFTER_NORM,
     AFTER_SUM,
     ENTRIES,
@@ -39,8 +38,12 @@ from nearcast.papers.ranked.group_pruned.layout import (
     Y1,
     X,
     Y,
+    close_place,
+    open_place,
+    rekey,
+    sum_up,
 )
-from nearcast.papers.ranked.kernels.score_bounds import bit_of, distance_to_border, rounded_down, rounded_up, within_float32
+from nearcast.papers.ranked.kernels import bit_of, distance_to_border, rounded_down, rounded_up, within_float32
 
 NOT_THERE = -1
 _FIRST_ROOM = 2

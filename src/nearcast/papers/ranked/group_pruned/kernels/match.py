@@ -10,7 +10,7 @@ import math
 from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.kernels.simd import prefetch
-from nearcast.papers.ranked.group_pruned.layout import (
+from nearcast.papers.ranked.group_pruned.kernels.group import (
     AFTER_NORM,
     AFTER_SUM,
     INNER,
@@ -34,7 +34,7 @@ from nearcast.papers.ranked.group_pruned.layout import (
     X,
     Y,
 )
-from nearcast.papers.ranked.kernels.score_bounds import (
+from nearcast.papers.ranked.kernels import (
     CLOSE,
     M_PER_DEGREE,
     METRES,
@@ -47,10 +47,8 @@ from nearcast.papers.ranked.kernels.score_bounds import (
     rounding_of,
 )
 from nearcast.papers.ranked.skyband.kernels.ticks import finish_tick
-from nearcast.ranked.kernels.layouts import RECORD
-from nearcast.ranked.kernels.relevance import proximity, relevance
-from nearcast.ranked.kernels.run_layout import ALL_ARRIVED, DONE, N_CANDIDATES, UNFINISHED
-from nearcast.ranked.kernels.scoring import similarity_of
+from nearcast.ranked.kernels.layouts import ALL_ARRIVED, DONE, N_CANDIDATES, RECORD, UNFINISHED
+from nearcast.ranked.kernels.scoring import proximity, relevance, similarity_of
 from nearcast.ranked.kernels.window import next_arrival
 
 # What no reach is below.

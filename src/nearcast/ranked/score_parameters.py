@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,10 @@ from nearcast.columns.growing import GrowingArray
 from nearcast.engine.keyword_kind import KeywordKind
 from nearcast.errors import NearcastError
 from nearcast.model.normalise import Keyword, read_keywords
-from nearcast.model.quantities import whole_number
-from nearcast.model.relevance import idf_weight
+from nearcast.model.quantities import finite_number, whole_number
+from nearcast.model.regions import Box
+from nearcast.model.relevance import LONLAT_MAX_DISTANCE_M, idf_weight
+from nearcast.model.spaces import Space
 
 
 class WordWeights:
@@ -71,3 +74,22 @@ def _count(given: object, what: str) -> int:
     if count is None or count < 0:
         raise NearcastError(f"{what} was given as {given!r}; expected an int >= 0")
     return count
+
+
+# -- The distance at which a message is not near any more.
+
+
+def reach_of(space: Space, bounds: Box | Sequence[float] | None, max_distance: float | None) -> float:
+    """As given, or the diagonal of the bounds in the plane, or half the circumference of the Earth."""
+    if max_distance is not None:
+        reach = finite_number(max_distance, "max_distance", NearcastError)
+    elif bounds is not None:
+        box = bounds if isinstance(bounds, Box) else Box(*bounds)
+        reach = math.hypot(box.x1 - box.x0, box.y1 - box.y0) if not space.is_lonlat else LONLAT_MAX_DISTANCE_M
+    elif space.is_lonlat:
+        reach = LONLAT_MAX_DISTANCE_M
+    else:
+        raise NearcastError("neither bounds nor max_distance was given; in the plane a ranker needs one of them")
+    if not 0 < reach < math.inf:
+        raise NearcastError(f"max_distance is {reach!r}; expected a finite number > 0; give it, or smaller bounds")
+    return float(reach)

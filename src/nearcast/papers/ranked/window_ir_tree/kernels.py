@@ -1,36 +1,54 @@
-"""Search trees of boxes with words for the best messages of a subscription, from the most promising node down."""
+"""The arrays of trees of boxes with words."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from nearcast.kernels.compile import borrow, inline_kernel, kernel
-from nearcast.papers.ranked.window_ir_tree.layout import (
-    BORDER_START,
-    MESSAGE_START,
-    N_LEAVES,
-    N_NODES,
-    NODE_START,
-    WORD_START,
-    TreeArrays,
-)
-from nearcast.ranked.kernels.best_heap import offer, put_in_order
-from nearcast.ranked.kernels.bound_queue import NOTHING, clear_queue, pop_bound, push_bound
 from nearcast.ranked.kernels.bounds import Frame, coordinates, nearest_possible
 from nearcast.ranked.kernels.layouts import BASE
+from nearcast.ranked.kernels.scoring import NOT_HERE, score_at
+from nearcast.ranked.kernels.search_queues import NOTHING, clear_queue, offer, pop_bound, push_bound, put_in_order
 from nearcast.ranked.kernels.window_search import (
     END,
     FIRST,
     N_ENTRIES,
     N_PARTS,
     N_SCORED,
-    NOT_HERE,
     ROUNDING,
     SearchArrays,
     least_useful,
-    score_at,
     search_tail,
 )
+
+# Members of a node.
+FANOUT = 32
+
+
+class TreeArrays(NamedTuple):
+    """Pieces one after the other; `table` says where each starts in every group of columns, and all starts count from there.
+
+    The nodes of a piece are those over messages, then those over them, and so on; the last one is the root. A node has `FANOUT`
+    members or what is left. `heft` of a word in a node is the most that a message of it has of the word: count over length.
+    """
+
+    table: np.ndarray  # int64[pieces, N_COLUMNS]
+    offset: np.ndarray  # int32[messages], sequence number from the first of the piece, neighbours together
+    first_member: np.ndarray  # int32[nodes], a message in the order of `offset`, or a node
+    end_member: np.ndarray  # int32[nodes]
+    box: np.ndarray  # float32[6 · nodes], low and high corner of each
+    word_start: np.ndarray  # int32[nodes + 1 of each piece]
+    keyword: np.ndarray  # int32[words], rising in each node
+    heft: np.ndarray  # float32[words], rounded up
+
+
+# Columns of the table, after the sequence numbers.
+MESSAGE_START, NODE_START, BOX_START, BORDER_START, WORD_START, N_LEAVES, N_NODES = range(2, 9)
+
+
+# -- Search trees of boxes with words for the best messages of a subscription, from the most promising node down.
 
 _NO_WORD = -1.0
 

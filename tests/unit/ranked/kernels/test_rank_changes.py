@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nearcast.kernels.hashing import EMPTY_SLOT
-from nearcast.ranked.kernels.net_changes import add_up_changes
+from nearcast.ranked.kernels.rank_changes import add_up_changes
 
 
 def test_changes_of_one_message_in_one_list_are_added_up_where_the_first_is() -> None:
