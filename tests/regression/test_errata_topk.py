@@ -151,7 +151,7 @@ def test_e10_an_index_that_is_not_told_of_lower_thresholds_loses_results(monkeyp
         return nc.Ranker(index="group_pruned", buffer="kmax", buffer_parameters={"factor": 1.0}, **options)
 
     run_ranked_worlds(make, 12, seed=10)
-    monkeypatch.setattr(GroupPruned, "lowered", lambda *_: None)
+    monkeypatch.setattr(GroupPruned, "thresholds_lowered", lambda *_: None)
     with pytest.raises(AssertionError, match=r"changes expected|the best of"):
         run_ranked_worlds(make, 12, seed=10)
 

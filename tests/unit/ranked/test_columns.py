@@ -43,7 +43,7 @@ def test_subscribers_are_put_replaced_and_removed() -> None:
     rows.put(batch([2], [[0]]), WEIGHTS)
     assert rows.n_alive == 2
     assert rows.remove(np.array([1, 2], np.int32)).tolist() == [2]
-    rows.weigh(np.array([2.0, 0.0, 0.0]))
+    rows.apply_word_weights(np.array([2.0, 0.0, 0.0]))
     assert rows.layout().length[0] == 2.0
     assert RankedSubscriptions(rows.arrays()).alive().tolist() == [0]
     rows.put(batch([], []), WEIGHTS)
@@ -70,19 +70,19 @@ def test_the_words_of_replaced_subscribers_are_cleared_away(monkeypatch: pytest.
 
 
 def test_a_window_knows_its_messages_by_id_while_they_live(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nearcast.ranked.window._LEAST_OVER", 0)
+    monkeypatch.setattr("nearcast.ranked.window._MIN_EXPIRED", 0)
     window = MessageWindow()
     window.append(arriving(100, [[0], [0, 1], [1]]), WEIGHTS)
     assert window.n_alive == 0
     window.layout().is_alive[:] = [0, 0, 1]
     assert window.numbers_of(pa.array([100, 102, 103])).tolist() == [-1, 2, -1]
-    assert window.clear_over() == 2
+    assert window.drop_expired() == 2
     assert (window.base, window.n, window.next_number) == (2, 1, 3)
     assert window.ids_of(np.array([2])).to_pylist() == [102]
     assert window.numbers_of(pa.array([101, 102])).tolist() == [-1, 2]
-    assert window.clear_over() == 0
+    assert window.drop_expired() == 0
     window.layout().is_alive[:] = 0
-    assert window.clear_over() == 1
+    assert window.drop_expired() == 1
     assert (window.n, window.next_number) == (0, 3)
     window.append(arriving(102, []), WEIGHTS)
 
@@ -107,7 +107,7 @@ def test_a_window_that_counts_is_not_moved_while_it_fills() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_ids_of_messages_that_are_gone_are_forgotten_by_and_by(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nearcast.ranked.window._LEAST_OVER", 0)
+    monkeypatch.setattr("nearcast.ranked.window._MIN_EXPIRED", 0)
     rng, window, oldest = np.random.default_rng(seed), MessageWindow(), 0
     ids: list[int] = []
     for round in range(80):
@@ -117,14 +117,14 @@ def test_ids_of_messages_that_are_gone_are_forgotten_by_and_by(seed: int, monkey
         ids += range(first, first + 7)
         oldest = min(oldest + int(rng.integers(0, 15)), len(ids) - 3) if round > 5 else 0
         window.layout().is_alive[:] = np.arange(window.base, window.next_number) >= oldest
-        window.clear_over()
+        window.drop_expired()
         if round == 20:
             window = MessageWindow.from_arrays(0, window.ids.kind, window.arrays())
         living = np.arange(oldest, len(ids))
         assert window.ids_of(living).to_pylist() == ids[oldest:]
         latest = {id: number for number, id in enumerate(ids) if number >= oldest}
-        asked = sorted(set(ids))
-        assert window.numbers_of(pa.array(asked)).tolist() == [latest.get(id, -1) for id in asked]
+        numbers = sorted(set(ids))
+        assert window.numbers_of(pa.array(numbers)).tolist() == [latest.get(id, -1) for id in numbers]
     assert window.ids.n < len(set(ids)) // 4
 
 

@@ -15,7 +15,7 @@ from nearcast.ranked.kernels.layouts import MOST_WORDS, RECORD, WORDS
 
 @kernel
 def steady_sum(values, n):
-    """The sum of the first `n` values from the smallest up; they are sorted in place."""
+    """The sum of the first `n` values, from the smallest up. Sorts them in place."""
     sort_run(values, 0, n)
     total = 0.0
     for i in range(n):
@@ -25,8 +25,8 @@ def steady_sum(values, n):
 
 @kernel
 def sum_in_order(values, n, ordered):
-    """As `steady_sum`, of values that are not below 0 and stay where they are; `ordered` is scratch."""
-    # As their bits, such numbers have the same order.
+    """As `steady_sum`, for values >= 0 that stay where they are; `ordered` is scratch."""
+    # Floats >= 0 have the order of their bits.
     sort_into(values.view(np.int64), 0, n, ordered.view(np.int64), 0)
     total = 0.0
     for i in range(n):
@@ -36,7 +36,7 @@ def sum_in_order(values, n, ordered):
 
 @inline_kernel
 def short_sum(values, n):
-    """As `steady_sum`, for at least one value: the order of two does not matter."""
+    """As `steady_sum`, for at least one value; the order of two does not matter."""
     if n == 1:
         return values[0]
     return values[0] + values[1] if n == 2 else steady_sum(values, n)
@@ -44,7 +44,7 @@ def short_sum(values, n):
 
 @inline_kernel
 def sum_of_five(a, b, c, d, e):
-    """As `steady_sum` of five values, of which those that are not there are 0; without a branch."""
+    """As `steady_sum` of five values, without branches; missing ones are 0."""
     a, d = min(a, d), max(a, d)
     b, e = min(b, e), max(b, e)
     a, c = min(a, c), max(a, c)
@@ -63,7 +63,7 @@ def proximity(is_lonlat, max_distance, x0, y0, x1, y1):
     if is_lonlat:
         distance = haversine_m(x0, y0, x1, y1)
     else:
-        # As Python's own floats, which overflow to infinity without a word.
+        # Python's own floats, which overflow to infinity silently.
         dx, dy = float(x1) - float(x0), float(y1) - float(y0)
         distance = math.sqrt(dx * dx + dy * dy)
     return max(0.0, 1.0 - distance / max_distance)
@@ -79,34 +79,32 @@ def relevance(spatial_weight, near, similar):
     return spatial_weight * near + (1.0 - spatial_weight) * similar
 
 
-# -- How similar a message of the window and a ranked subscription are, by their places in the arrays.
-
 NOTHING_IN_COMMON = -1.0
 NOT_HERE = -1.0
 NOWHERE = -1
-# A lane beyond all that are compared, so that there is a lowest one.
+# A lane beyond all that are compared, so that there is always a lowest one.
 _NO_LANE, _LAST_LANE = 1 << LANES, LANES - 1
 
 
 @inline_kernel
-def dot_of(subscribers, window, s, place, common):
-    """The sum of the values of the words that a message and a subscription have in common, or NOTHING_IN_COMMON.
+def dot_of(subscriptions, window, s, position, common):
+    """The sum of the values of the words that a message and a subscription share, or NOTHING_IN_COMMON.
 
     `common` is scratch.
     """
-    keyword, value, n_words = window.keyword, window.value, subscribers.n_words[s]
-    begin, end = window.keyword_start[place], window.keyword_start[place + 1]
+    keyword, value, n_words = window.keyword, window.value, subscriptions.n_words[s]
+    begin, end = window.keyword_start[position], window.keyword_start[position + 1]
     if n_words <= MOST_WORDS:
-        return dot_of_few(keyword, value, begin, end, subscribers.record_words, 2 * RECORD * s + WORDS, n_words)
-    n_common = gather_in_order(keyword, value, begin, end, subscribers.keyword, subscribers.first[s], n_words, common)
+        return dot_of_few(keyword, value, begin, end, subscriptions.record_words, 2 * RECORD * s + WORDS, n_words)
+    n_common = gather_in_order(keyword, value, begin, end, subscriptions.keyword, subscriptions.first[s], n_words, common)
     return steady_sum(common, n_common) if n_common > 0 else NOTHING_IN_COMMON
 
 
 @inline_kernel
 def dot_of_few(keyword, value, begin, end, own, at, n_words):
-    """The same for the words of a record, at position `at` of `own`.
+    """The same for the words of a record, from `at` of `own` on.
 
-    How many there are, and which are in common, cannot be foreseen: there is no branch by it.
+    Neither their number nor which are shared can be predicted, so there is no branch on it.
     """
     if begin == end:
         return NOTHING_IN_COMMON
@@ -118,7 +116,7 @@ def dot_of_few(keyword, value, begin, end, own, at, n_words):
         c = place_of(keyword, first, n, own[at + 2], c)
         d = place_of(keyword, first, n, own[at + 3], d)
         e = place_of(keyword, first, n, own[at + 4], e)
-    # What stands behind the words of a record is none of them.
+    # What follows the words of a record does not count.
     a, b, c = (a if n_words > 0 else NOWHERE), (b if n_words > 1 else NOWHERE), (c if n_words > 2 else NOWHERE)
     d, e = (d if n_words > 3 else NOWHERE), (e if n_words > 4 else NOWHERE)
     dot = sum_of_five(value_at(value, a), value_at(value, b), value_at(value, c), value_at(value, d), value_at(value, e))
@@ -127,7 +125,7 @@ def dot_of_few(keyword, value, begin, end, own, at, n_words):
 
 @inline_kernel
 def place_of(keyword, at, n, own, otherwise):
-    """Where one of up to sixteen keywords is this one, or what was known before."""
+    """The position of a keyword among up to sixteen, or `otherwise`."""
     lanes = equal_lanes(keyword, at, n, own)
     return at + (lowest_lane(lanes | _NO_LANE) & _LAST_LANE) if lanes != 0 else otherwise
 
@@ -140,7 +138,7 @@ def value_at(value, at):
 
 @inline_kernel
 def gather_in_order(keyword, value, at, end, own, own_at, n_words, common):
-    """Write the values of the words in common of two runs of words that rise; returns how many there are."""
+    """Write the values of the words that two sorted runs of words share; returns their number."""
     own_end = own_at + n_words
     n_common = 0
     while at < end and own_at < own_end:
@@ -156,53 +154,48 @@ def gather_in_order(keyword, value, at, end, own, own_at, n_words, common):
 
 
 @inline_kernel
-def similarity_of(subscribers, window, common, s, place):
-    """The similarity of a message and a subscription that have a word in common; `common` is scratch."""
-    return similarity(dot_of(subscribers, window, s, place, common), window.length[place], subscribers.length[s])
+def similarity_of(subscriptions, window, common, s, position):
+    """The similarity of a message and a subscription that share a word; `common` is scratch."""
+    return similarity(dot_of(subscriptions, window, s, position, common), window.length[position], subscriptions.length[s])
 
 
 @inline_kernel
-def score_at(ground, subscribers, window, s, place, common):
-    """The relevance of a message to a subscription; NOT_HERE without a word in common."""
-    is_lonlat, max_distance = ground
-    dot = dot_of(subscribers, window, s, place, common)
+def score_at(distances, subscriptions, window, s, position, common):
+    """The relevance of a message to a subscription; NOT_HERE if they share no word."""
+    is_lonlat, max_distance = distances
+    dot = dot_of(subscriptions, window, s, position, common)
     if dot == NOTHING_IN_COMMON:
         return NOT_HERE
-    similar = similarity(dot, window.length[place], subscribers.length[s])
-    near = proximity(is_lonlat, max_distance, subscribers.x[s], subscribers.y[s], window.x[place], window.y[place])
-    return relevance(subscribers.spatial_weight[s], near, similar)
-
-
-# -- The scores of some subscriptions and some messages, all of them with each other.
+    similar = similarity(dot, window.length[position], subscriptions.length[s])
+    near = proximity(is_lonlat, max_distance, subscriptions.x[s], subscriptions.y[s], window.x[position], window.y[position])
+    return relevance(subscriptions.spatial_weight[s], near, similar)
 
 
 @kernel
-def score_some(ground, subscribers, window, floor, numbers, first, last, common, start, subscriber, score):
-    """For each message at places `first` … `last - 1` those of `numbers` whose floors it reaches, from `start[i]` on.
+def score_pairs(distances, subscriptions, window, threshold, numbers, first, last, common, start, subscription, score):
+    """For each message at positions `first` … `last - 1`, those of `numbers` whose thresholds it reaches, with scores.
 
-    `subscriber` and `score` have room for all of them, `common` for the words of the longest; returns how many there are.
+    Results of the i-th message begin at `start[i]`. `subscription` and `score` have capacity for all pairs, `common` for the
+    words of the longest subscription. Returns the number of results.
     """
-    subscribers, window = borrow(subscribers), borrow(window)
+    subscriptions, window = borrow(subscriptions), borrow(window)
     n = 0
-    for place in range(first, last):
-        start[place - first] = n
+    for position in range(first, last):
+        start[position - first] = n
         for i in range(numbers.size):
             s = int(numbers[i])
-            found = score_at(ground, subscribers, window, s, place, common)
-            if found != NOT_HERE and found >= floor[s]:
-                subscriber[n], score[n] = s, found
+            found = score_at(distances, subscriptions, window, s, position, common)
+            if found != NOT_HERE and found >= threshold[s]:
+                subscription[n], score[n] = s, found
                 n += 1
     start[last - first] = n
     return n
 
 
-# -- What the records of ranked subscriptions say of their words: the first of them, and how long their vectors are.
-
-
 @kernel
-def weigh_subscribers(subscribers, number, weights):
-    """Write the lengths of the vectors of these subscriptions' words; `weights[w]` is that of keyword `w`."""
-    first, n_words, keyword, length = subscribers.first, subscribers.n_words, subscribers.keyword, subscribers.length
+def weigh_subscriptions(subscriptions, number, weights):
+    """Write the lengths of the word vectors of these subscriptions; `weights[w]` is the weight of keyword `w`."""
+    first, n_words, keyword, length = subscriptions.first, subscriptions.n_words, subscriptions.keyword, subscriptions.length
     most = 0
     for i in range(number.size):
         most = max(most, n_words[number[i]])
@@ -216,9 +209,14 @@ def weigh_subscribers(subscribers, number, weights):
 
 
 @kernel
-def note_words(subscribers, number):
+def write_record_words(subscriptions, number):
     """Write the first words of these subscriptions into their records."""
-    first, n_words, keyword, record = subscribers.first, subscribers.n_words, subscribers.keyword, subscribers.record_words
+    first, n_words, keyword, record = (
+        subscriptions.first,
+        subscriptions.n_words,
+        subscriptions.keyword,
+        subscriptions.record_words,
+    )
     for i in range(number.size):
         s = int(number[i])
         for j in range(min(n_words[s], MOST_WORDS)):

@@ -1,4 +1,8 @@
-"""The best messages found so far, as a heap with the worst in front; and in the end in order."""
+"""What a search of the window keeps: the best messages so far, in a heap, and the parts of an index still to be searched.
+
+Parts are in a bucket queue: a bucket for each interval of bounds from 0 to 1, the most promising bucket first. A heap would
+keep the exact order; that costs more than the few parts that are taken too early.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +15,9 @@ from nearcast.ranked.kernels.window import ranks_before
 
 
 @inline_kernel
-def offer(time, base, number, score, first, n, n_wanted, new_number, new_score):
-    """Put a message into the heap of `n` from `first` on if it is among the best `n_wanted`; returns how many there are."""
-    if n < n_wanted:
+def offer(time, base, number, score, first, n, n_best, new_number, new_score):
+    """Add a message to the heap of `n` from `first` on, if it is among the best `n_best`; returns how many there are then."""
+    if n < n_best:
         number[first + n], score[first + n] = new_number, new_score
         lift_last(time, base, number, score, first, n + 1)
         return n + 1
@@ -25,10 +29,10 @@ def offer(time, base, number, score, first, n, n_wanted, new_number, new_score):
 
 @inline_kernel
 def put_in_order(time, base, number, score, first, n):
-    """From a heap to a list, best first: the worst, taken out one by one, come from the back."""
-    for left in range(n - 1, 0, -1):
-        swap(number, score, first, first + left)
-        sink_first(time, base, number, score, first, left)
+    """Turn the heap into a list, best first: the worst are taken out one by one and fill it from the back."""
+    for n_left in range(n - 1, 0, -1):
+        swap(number, score, first, first + n_left)
+        sink_first(time, base, number, score, first, n_left)
 
 
 @inline_kernel
@@ -58,8 +62,8 @@ def sink_first(time, base, number, score, first, n):
         if child >= n:
             return
         if child + 1 < n:
-            left, right = first + child, first + child + 1
-            if ranks_before(time, base, score[left], number[left], score[right], number[right]):
+            n_left, right = first + child, first + child + 1
+            if ranks_before(time, base, score[n_left], number[n_left], score[right], number[right]):
                 child += 1
         if ranks_before(time, base, score[first + child], number[first + child], score[first + at], number[first + at]):
             return
@@ -67,61 +71,56 @@ def sink_first(time, base, number, score, first, n):
         at = child
 
 
-# -- Parts of an index still to be searched, the most promising first but for those that promise nearly the same.
-#
-# A part lies on the shelf of its bound, a share of the way from 0 to 1. A heap would keep the exact order; that costs more than
-# the few parts that are taken too early.
-
-N_SHELVES = 1024
+N_BUCKETS = 1024
 NOTHING = -1
 _N_PARTS, _HIGHEST = 0, 1
 
 
 class BoundQueue(NamedTuple):
-    """Room for all parts there may be in one search; a search touches the beginning only."""
+    """Capacity for all parts of one search; a search touches only the beginning."""
 
     at: np.ndarray  # int64[2], how many parts there are, and the highest shelf that may have one
     front: np.ndarray  # int32[N_SHELVES], place of the first part of each shelf, or NOTHING
-    next: np.ndarray  # int32[room], place of the part behind
-    bound: np.ndarray  # float64[room]
-    part: np.ndarray  # int64[room]
+    next: np.ndarray  # int32[capacity], place of the part behind
+    bound: np.ndarray  # float64[capacity]
+    part: np.ndarray  # int64[capacity]
 
 
 def queue_for(n_parts: int) -> BoundQueue:
-    """For so many parts."""
-    at, front = np.zeros(2, np.int64), np.empty(N_SHELVES, np.int32)
+    """A queue for up to `n_parts` parts."""
+    at, front = np.zeros(2, np.int64), np.empty(N_BUCKETS, np.int32)
     return BoundQueue(at, front, np.empty(n_parts, np.int32), np.empty(n_parts), np.empty(n_parts, np.int64))
 
 
 @inline_kernel
 def clear_queue(queue):
-    """Before each search."""
+    """Empty the queue before a search."""
     queue.front[:] = NOTHING
     queue.at[_N_PARTS], queue.at[_HIGHEST] = 0, NOTHING
 
 
 @inline_kernel
 def push_bound(queue, bound, part):
-    """Add a part; there is room for it."""
+    """Add a part; there is capacity."""
     at, front = queue.at, queue.front
-    shelf, place = min(max(int(bound * N_SHELVES), 0), N_SHELVES - 1), at[_N_PARTS]
-    queue.next[place], queue.bound[place], queue.part[place] = front[shelf], bound, part
-    front[shelf], at[_N_PARTS], at[_HIGHEST] = place, place + 1, max(at[_HIGHEST], shelf)
+    bucket, position = min(max(int(bound * N_BUCKETS), 0), N_BUCKETS - 1), at[_N_PARTS]
+    queue.next[position], queue.bound[position], queue.part[position] = front[bucket], bound, part
+    front[bucket], at[_N_PARTS], at[_HIGHEST] = position, position + 1, max(at[_HIGHEST], bucket)
 
 
 @inline_kernel
 def pop_bound(queue, least):
-    """The place of a part of the highest shelf, taken away; NOTHING if no bound is at least `least`, which never falls."""
+    """Take one part of the highest bucket; returns its position; NOTHING if all bounds are below `least`, which never falls."""
     at, front = queue.at, queue.front
-    shelf = at[_HIGHEST]
-    while shelf >= 0:
-        place = front[shelf]
-        while place != NOTHING:
-            if queue.bound[place] >= least:
-                front[shelf], at[_HIGHEST] = queue.next[place], shelf
-                return place
-            place = queue.next[place]
-        front[shelf] = NOTHING
-        shelf -= 1
+    bucket = at[_HIGHEST]
+    while bucket >= 0:
+        position = front[bucket]
+        while position != NOTHING:
+            if queue.bound[position] >= least:
+                front[bucket], at[_HIGHEST] = queue.next[position], bucket
+                return position
+            position = queue.next[position]
+        front[bucket] = NOTHING
+        bucket -= 1
     at[_HIGHEST] = NOTHING
     return NOTHING

@@ -1,6 +1,6 @@
-"""Up to sixty-four messages of a list at once: which of them live and have a key, and which key is next; see `simd_keys_plain`.
+"""Up to sixty-four messages of a list at once: which live, which have a key, which key is next; see `simd_keys_plain`.
 
-Numbers come in four parts of sixteen, keys in two of thirty-two: all that is found is put together before the lanes are.
+Numbers are read in four parts of sixteen, keys in two of thirty-two; flags of all parts are joined at the end.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ def _spread(builder, value, kind):
 
 
 def _keys(builder, keys, key_at, n, part):
-    """Thirty-two keys; of a part where there are none, the first ones again. Behind the keys of a list there is more of it."""
+    """Thirty-two keys. For a part beyond the end, the first keys again: a list extends beyond its keys."""
     at = builder.add(key_at, builder.select(builder.icmp_signed(">", n, _number(part)), _number(part), _number(0)))
     return builder.load(builder.bitcast(builder.gep(keys, [at]), _KEYS.as_pointer()), align=2)
 
 
-def _ahead(builder, lows, low_at, n, oldest, part):
-    """How far sixteen numbers are ahead, and which of them there are."""
+def _ahead(builder, numbers32, numbers32_start, n, oldest, part):
+    """The distances of sixteen numbers from `oldest`, and which of them exist."""
     is_there = first_lanes(builder, ir.Constant(_FLAGS, [1] * LANES), builder.sub(n, _number(part)))
-    found = loaded_lanes(builder, lows, builder.add(low_at, _number(part)), is_there)
+    found = loaded_lanes(builder, numbers32, builder.add(numbers32_start, _number(part)), is_there)
     return builder.sub(found, _spread(builder, oldest, INTS)), is_there
 
 
@@ -67,7 +67,7 @@ def _flags(builder, lanes, part, kind):
 
 
 def _reduced(builder, which, values):
-    """The least or largest number of all."""
+    """The least or largest of all numbers."""
     kind = values[0].type
     name = f"v{kind.count}i{kind.element.width}"
     both = ir.FunctionType(kind, [kind, kind])
@@ -80,10 +80,10 @@ def _reduced(builder, which, values):
 
 
 @declare(types.int64, None, types.int64, types.int64, types.int64)
-def _fast_living(builder, lows, low_at, n, oldest):
+def _fast_living(builder, numbers32, numbers32_start, n, oldest):
     flags = []
     for part in _PARTS:
-        ahead, is_there = _ahead(builder, lows, low_at, n, oldest, part)
+        ahead, is_there = _ahead(builder, numbers32, numbers32_start, n, oldest, part)
         flags.append(builder.and_(is_there, builder.icmp_signed(">=", ahead, constant(0))))
     return _joined(builder, flags, _PARTS)
 
@@ -113,10 +113,10 @@ def _chosen(which, neutral, nothing):
 
 
 @declare(types.int64, None, types.int64, types.int64, types.int64, types.int64)
-def _fast_least_ahead(builder, lows, low_at, n, oldest, lanes):
+def _fast_least_ahead(builder, numbers32, numbers32_start, n, oldest, lanes):
     found = []
     for part in _PARTS:
-        ahead, _ = _ahead(builder, lows, low_at, n, oldest, part)
+        ahead, _ = _ahead(builder, numbers32, numbers32_start, n, oldest, part)
         found.append(builder.select(_flags(builder, lanes, part, _FLAGS), ahead, constant(plain.NOTHING_ABOVE)))
     return builder.sext(_reduced(builder, "smin", found), _I64)
 

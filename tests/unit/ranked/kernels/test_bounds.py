@@ -11,7 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nearcast.columns.messages import counted_sets_of
-from nearcast.ranked.kernels.bounds import N_FIGURES, coordinates, frame_of, gather_repeated, heft_with, nearest_possible
+from nearcast.ranked.kernels.bounds import (
+    N_FIGURES,
+    coordinates,
+    frame_of,
+    gather_repeated,
+    message_weight_at,
+    nearest_possible,
+)
 from nearcast.ranked.kernels.layouts import WindowArrays
 from nearcast.ranked.kernels.scoring import proximity
 from nearcast.ranked.window import ArrivingMessages, MessageWindow
@@ -56,9 +63,9 @@ def _window(messages: list[list[int]], weights: np.ndarray) -> WindowArrays:
     return window.layout()
 
 
-def _heft(window: WindowArrays, place: int, at: int, frequency: np.ndarray) -> float:
+def _message_weight(window: WindowArrays, place: int, at: int, frequency: np.ndarray) -> float:
     repeated = np.empty(6 * N_FIGURES)
-    return float(heft_with(frequency, window, place, at, repeated, gather_repeated(frequency, window, place, repeated)))
+    return float(message_weight_at(frequency, window, place, at, repeated, gather_repeated(frequency, window, place, repeated)))
 
 
 @settings(max_examples=60, deadline=None)
@@ -78,24 +85,24 @@ def test_words_in_common_are_worth_no_more_than_the_heft_for_the_rarest_says(
     rarity = [(int(frequency[word]) if word < len(frequency) else 0, word) for word in window.keyword[:n].tolist()]
     averages = []
     for at in range(n):
-        heft = _heft(window, 0, at, frequency)
+        message_weight = _message_weight(window, 0, at, frequency)
         others = [other for other in range(n) if rarity[other] > rarity[at]]
         for chosen in (set_ for size in range(len(others) + 1) for set_ in combinations(others, size)):
             common = window.keyword[[at, *chosen]]
             product = sum(int(window.n_times[own]) * weight[window.keyword[own]] ** 2 for own in (at, *chosen))
-            assert product / length <= heft * float((weight[common] ** 2).sum()) * (1 + 1e-12)
+            assert product / length <= message_weight * float((weight[common] ** 2).sum()) * (1 + 1e-12)
             if weight[window.keyword[at]] > 0:
                 averages.append((at, product / float((weight[common] ** 2).sum()) / length))
     # And some words are worth as much.
     for at in {own for own, _ in averages}:
         assert max(average for own, average in averages if own == at) == pytest.approx(
-            _heft(window, 0, at, frequency), rel=1e-8
+            _message_weight(window, 0, at, frequency), rel=1e-8
         )
 
 
 def test_a_word_that_is_repeated_says_little_of_rarer_ones() -> None:
     window = _window([[0, 1, 1, 1, 1, 1]], np.array([4.0, 1.0]))
     frequency = np.array([1, 9])
-    assert _heft(window, 0, 0, frequency) == pytest.approx((16 + 5) / 17 / window.length[0])
+    assert _message_weight(window, 0, 0, frequency) == pytest.approx((16 + 5) / 17 / window.length[0])
     # The rarer word cannot be in common where the other one is the rarest that is.
-    assert _heft(window, 0, 1, frequency) == pytest.approx(5 / window.length[0])
+    assert _message_weight(window, 0, 1, frequency) == pytest.approx(5 / window.length[0])

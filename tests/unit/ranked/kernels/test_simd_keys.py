@@ -15,8 +15,8 @@ SOME_KEYS = (0, 1, 3, (1 << 15) - 1, 1 << 15, MOST_KEY - 1, MOST_KEY)
 
 
 @kernel
-def _living(lows, low_at, n, oldest):  # type: ignore[no-untyped-def]
-    return simd_keys.living(lows, low_at, n, oldest)
+def _living(numbers32, numbers32_start, n, oldest):  # type: ignore[no-untyped-def]
+    return simd_keys.living(numbers32, numbers32_start, n, oldest)
 
 
 @kernel
@@ -40,8 +40,8 @@ def _largest(keys, key_at, n, lanes):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _least_ahead(lows, low_at, n, oldest, lanes):  # type: ignore[no-untyped-def]
-    return simd_keys.least_ahead(lows, low_at, n, oldest, lanes)
+def _least_ahead(numbers32, numbers32_start, n, oldest, lanes):  # type: ignore[no-untyped-def]
+    return simd_keys.least_ahead(numbers32, numbers32_start, n, oldest, lanes)
 
 
 @pytest.mark.parametrize("n", [0, 1, 9, 16, 17, 32, 33, 47, 63, 64])
@@ -55,19 +55,23 @@ def check_keys(n: int) -> None:
     told = set()
     for oldest in (0, 5, (1 << 31) - 3, -(1 << 31) + 2):
         for _ in range(20):
-            lows = (oldest + rng.integers(-8, 8, n) + (1 << 31)) % (1 << 32) - (1 << 31)
+            numbers32 = (oldest + rng.integers(-8, 8, n) + (1 << 31)) % (1 << 32) - (1 << 31)
             # The last of all: no number behind is read. Keys are, up to thirty-two together, and do not count.
             keys = rng.choice(SOME_KEYS, 1 + -(-max(1, n) // KEY_LANES) * KEY_LANES).astype(np.uint16)
-            lows = np.concatenate([[7], lows]).astype(np.int32)
-            alive, there = plain.living(lows, 1, n, oldest), (1 << n) - 1
-            assert _living(lows, 1, n, oldest) & BITS == alive
+            numbers32 = np.concatenate([[7], numbers32]).astype(np.int32)
+            alive, there = plain.living(numbers32, 1, n, oldest), (1 << n) - 1
+            assert _living(numbers32, 1, n, oldest) & BITS == alive
             for fast, twin in ((_high_lanes, plain.high_lanes), (_key_lanes, plain.key_lanes)):
                 for border in SOME_KEYS:
                     assert fast(keys, 1, n, border) & there == twin(keys, 1, n, border)
             for some in (alive, alive & plain.high_lanes(keys, 1, n, 3), alive & ~plain.high_lanes(keys, 1, n, MOST_KEY), 0):
                 lanes = np.uint64(some).astype(np.int64)
-                answers = [_smallest(keys, 1, n, lanes), _largest(keys, 1, n, lanes), _least_ahead(lows, 1, n, oldest, lanes)]
+                answers = [
+                    _smallest(keys, 1, n, lanes),
+                    _largest(keys, 1, n, lanes),
+                    _least_ahead(numbers32, 1, n, oldest, lanes),
+                ]
                 told.update(answers)
                 expected = [plain.smallest(keys, 1, n, some), plain.largest(keys, 1, n, some)]
-                assert answers == [*expected, plain.least_ahead(lows, 1, n, oldest, some)]
+                assert answers == [*expected, plain.least_ahead(numbers32, 1, n, oldest, some)]
     assert n == 0 or len(told) > 5

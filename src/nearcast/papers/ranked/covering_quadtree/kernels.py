@@ -1,4 +1,4 @@
-"""Lists of subscriptions by cell and keyword, as flat arrays.
+"""Lists of subscriptions by cell and keyword: their arrays, the cells of a subscription, and the search.
 
 Paper: Chen et al. (CIQ), as Wang et al., Skype (VLDB 2016), §2.2 describe and compare it, without decay.
 """
@@ -23,12 +23,12 @@ from nearcast.ranked.kernels.window import next_arrival
 
 QUARTERS = 4
 
-# Positions in `used`: postings given out so far; subscriptions filed; those that the frame was chosen for.
+# Positions in `used`: postings allocated; subscriptions filed; subscriptions that the frame was chosen for.
 POSTINGS, FILED, FRAMED = 0, 1, 2
 
 
 class Cover(NamedTuple):
-    """The frame that is cut into cells, how often, and what distances mean. Outermost cells of the plane have no end."""
+    """The frame, how often it is divided, and how distances are measured. Outermost cells of the plane have no outer border."""
 
     is_lonlat: bool
     max_distance: float
@@ -44,18 +44,18 @@ class PostingArrays(NamedTuple):
 
     first: np.ndarray  # int64[lists]
     size: np.ndarray  # int32[lists]
-    room: np.ndarray  # int32[lists]
-    subscriber: np.ndarray  # int32[postings]; links free chunks
+    capacity: np.ndarray  # int32[lists]
+    subscription: np.ndarray  # int32[postings]; links free chunks
     share: np.ndarray  # float32[postings], textual weight over the length of the subscription's vector, rounded up
     near: np.ndarray  # float32[subscriptions * levels * QUARTERS], spatial weight times proximity to a cell, rounded up
     free: np.ndarray  # int64[N_CLASSES]
     used: np.ndarray  # int64[3]
 
 
-# -- The cells that cover the plane for a subscription: the cell around it, cut so many times, and its sisters of every depth.
+# --- cells: the one around a subscription, divided again and again, and its siblings of every depth ---------------
 
 _KEYWORD_BITS = 32
-# Cells are a little wider than they are, for what rounding may do to their borders: of their frame, and of its coordinates.
+# Cells are widened a little, for rounding: by a share of their frame, and of its coordinates.
 _OF_FRAME, _OF_COORDINATES = 1e-9, 2e-15
 
 
@@ -68,13 +68,13 @@ def column_at(value, low, high, levels):
 
 @inline_kernel
 def list_key(depth, column, row, keyword):
-    """The number that names a cell and a keyword."""
+    """The key of a cell and a keyword."""
     return (cell_code(depth, column, row) << _KEYWORD_BITS) | keyword
 
 
 @kernel
-def border(low, high, column, depth, is_open):
-    """Between a column and the one before it; without end before the first one and behind the last one."""
+def cell_edge(low, high, column, depth, is_open):
+    """The border between a column and the one before it; infinite before the first and after the last."""
     if is_open and column == 0:
         return -math.inf
     if is_open and column == 1 << depth:
@@ -93,223 +93,223 @@ def nearness_of_cell(cover, x, y, depth, column, row):
     """At least the proximity of anything in a cell to a point."""
     is_open = not cover.is_lonlat
     wide, high = margin(cover.x0, cover.x1), margin(cover.y0, cover.y1)
-    x0 = border(cover.x0, cover.x1, column, depth, is_open) - wide
-    x1 = border(cover.x0, cover.x1, column + 1, depth, is_open) + wide
-    y0 = border(cover.y0, cover.y1, row, depth, is_open) - high
-    y1 = border(cover.y0, cover.y1, row + 1, depth, is_open) + high
+    x0 = cell_edge(cover.x0, cover.x1, column, depth, is_open) - wide
+    x1 = cell_edge(cover.x0, cover.x1, column + 1, depth, is_open) + wide
+    y0 = cell_edge(cover.y0, cover.y1, row, depth, is_open) - high
+    y1 = cell_edge(cover.y0, cover.y1, row + 1, depth, is_open) + high
     distance = distance_to_box(cover.is_lonlat, x, y, x0, y0, x1, y1)
     return nearness(distance, cover.max_distance)
 
 
 @kernel
-def write_keys(cover, subscribers, numbers, keys):
-    """Write the keys of all lists that subscriptions belong to; returns how many."""
+def write_keys(cover, subscriptions, numbers, keys):
+    """Write the keys of all lists of these subscriptions; returns their number."""
     n = 0
     for i in range(numbers.size):
         s = numbers[i]
-        column = column_at(subscribers.x[s], cover.x0, cover.x1, cover.levels)
-        row = column_at(subscribers.y[s], cover.y0, cover.y1, cover.levels)
-        first = subscribers.first[s]
+        column = column_at(subscriptions.x[s], cover.x0, cover.x1, cover.levels)
+        row = column_at(subscriptions.y[s], cover.y0, cover.y1, cover.levels)
+        first = subscriptions.first[s]
         for depth in range(1, cover.levels + 1):
-            own_column, own_row = column >> (cover.levels - depth), row >> (cover.levels - depth)
+            cell_column, cell_row = column >> (cover.levels - depth), row >> (cover.levels - depth)
             for quarter in range(QUARTERS):
-                across, up = (own_column & ~1) | (quarter & 1), (own_row & ~1) | (quarter >> 1)
-                if depth < cover.levels and across == own_column and up == own_row:
+                across, up = (cell_column & ~1) | (quarter & 1), (cell_row & ~1) | (quarter >> 1)
+                if depth < cover.levels and across == cell_column and up == cell_row:
                     continue
-                for at in range(first, first + subscribers.n_words[s]):
-                    keys[n] = list_key(depth, across, up, int(subscribers.keyword[at]))
+                for at in range(first, first + subscriptions.n_words[s]):
+                    keys[n] = list_key(depth, across, up, int(subscriptions.keyword[at]))
                     n += 1
     return n
 
 
 @kernel
-def write_nearness(cover, subscribers, numbers, near):
-    """Write how much each cell around a subscription, and each of its sisters, can add to a score by its place."""
+def write_nearness(cover, subscriptions, numbers, near):
+    """Write the most that each cell around a subscription, and each of its siblings, adds to a score by proximity."""
     per_subscription = cover.levels * QUARTERS
     for i in range(numbers.size):
         s = numbers[i]
-        x, y, weight = subscribers.x[s], subscribers.y[s], subscribers.spatial_weight[s]
+        x, y, weight = subscriptions.x[s], subscriptions.y[s], subscriptions.spatial_weight[s]
         column = column_at(x, cover.x0, cover.x1, cover.levels)
         row = column_at(y, cover.y0, cover.y1, cover.levels)
         for depth in range(1, cover.levels + 1):
-            own_column, own_row = column >> (cover.levels - depth), row >> (cover.levels - depth)
+            cell_column, cell_row = column >> (cover.levels - depth), row >> (cover.levels - depth)
             for quarter in range(QUARTERS):
-                across, up = (own_column & ~1) | (quarter & 1), (own_row & ~1) | (quarter >> 1)
+                across, up = (cell_column & ~1) | (quarter & 1), (cell_row & ~1) | (quarter >> 1)
                 at = s * per_subscription + (depth - 1) * QUARTERS + quarter
                 near[at] = rounded_up(weight * nearness_of_cell(cover, x, y, depth, across, up))
 
 
-# -- Subscriptions are put into lists that are sorted by their numbers, and taken out again.
+# --- lists, sorted by subscription number ------------------------------------------------------------------------
 
 
 @kernel
-def post_many(lists, subscribers, numbers, per_word, owners, done):
-    """Post subscriptions from position `done` on; returns where it stopped for lack of room.
+def post_many(lists, subscriptions, numbers, per_word, list_ids, done):
+    """Add subscriptions from position `done` on to their lists; returns where it stopped for lack of capacity.
 
-    `owners` are the lists of all of them, `per_word` for each keyword.
+    `list_ids` are the lists of all of them, `per_word` for each keyword.
     """
     at = 0
     for i in range(done):
-        at += per_word * subscribers.n_words[numbers[i]]
+        at += per_word * subscriptions.n_words[numbers[i]]
     for i in range(done, numbers.size):
         s = numbers[i]
-        n_lists = per_word * subscribers.n_words[s]
+        n_lists = per_word * subscriptions.n_words[s]
         needed = 0
-        for owner in owners[at : at + n_lists]:
-            needed += chunk_capacity(lists.size[owner] + 1)
-        if lists.used[POSTINGS] + needed > lists.subscriber.size:
+        for list_id in list_ids[at : at + n_lists]:
+            needed += chunk_capacity(lists.size[list_id] + 1)
+        if lists.used[POSTINGS] + needed > lists.subscription.size:
             return i
-        share = rounded_up((1.0 - subscribers.spatial_weight[s]) / subscribers.length[s])
-        for owner in owners[at : at + n_lists]:
-            post(lists, owner, s, share)
+        share = rounded_up((1.0 - subscriptions.spatial_weight[s]) / subscriptions.length[s])
+        for list_id in list_ids[at : at + n_lists]:
+            post(lists, list_id, s, share)
         lists.used[FILED] += 1
         at += n_lists
     return numbers.size
 
 
 @kernel
-def post(lists, owner, s, share):
-    """Put a subscription into one list."""
-    size, room, first = lists.size[owner], lists.room[owner], lists.first[owner]
-    subscriber, shares = lists.subscriber, lists.share
-    if size == room:
+def post(lists, list_id, s, share):
+    """Add a subscription to a list."""
+    size, capacity, first = lists.size[list_id], lists.capacity[list_id], lists.first[list_id]
+    subscription, shares = lists.subscription, lists.share
+    if size == capacity:
         grown = chunk_capacity(size + 1)
-        moved = take_chunk(lists.free, subscriber, lists.used, POSTINGS, grown)
+        moved = take_chunk(lists.free, subscription, lists.used, POSTINGS, grown)
         for i in range(size):
-            subscriber[moved + i], shares[moved + i] = subscriber[first + i], shares[first + i]
-        give_back(lists.free, subscriber, first, room)
-        lists.first[owner], lists.room[owner] = moved, grown
+            subscription[moved + i], shares[moved + i] = subscription[first + i], shares[first + i]
+        give_back(lists.free, subscription, first, capacity)
+        lists.first[list_id], lists.capacity[list_id] = moved, grown
         first = moved
     at = first + size
-    while at > first and subscriber[at - 1] > s:
-        subscriber[at], shares[at] = subscriber[at - 1], shares[at - 1]
+    while at > first and subscription[at - 1] > s:
+        subscription[at], shares[at] = subscription[at - 1], shares[at - 1]
         at -= 1
-    subscriber[at], shares[at] = s, share
-    lists.size[owner] = size + 1
+    subscription[at], shares[at] = s, share
+    lists.size[list_id] = size + 1
 
 
 @kernel
-def withdraw_many(lists, subscribers, numbers, per_word, owners):
-    """Take subscriptions out of their lists."""
+def remove_many(lists, subscriptions, numbers, per_word, list_ids):
+    """Remove subscriptions from their lists."""
     at = 0
     for i in range(numbers.size):
         s = numbers[i]
-        n_lists = per_word * subscribers.n_words[s]
-        for owner in owners[at : at + n_lists]:
-            withdraw(lists, owner, s)
+        n_lists = per_word * subscriptions.n_words[s]
+        for list_id in list_ids[at : at + n_lists]:
+            remove(lists, list_id, s)
         lists.used[FILED] -= 1
         at += n_lists
 
 
 @kernel
-def withdraw(lists, owner, s):
-    """Take a subscription out of one list."""
-    subscriber, shares = lists.subscriber, lists.share
-    low, end = lists.first[owner], lists.first[owner] + lists.size[owner]
+def remove(lists, list_id, s):
+    """Remove a subscription from a list."""
+    subscription, shares = lists.subscription, lists.share
+    low, end = lists.first[list_id], lists.first[list_id] + lists.size[list_id]
     high = end
     while low < high:
         middle = (low + high) // 2
-        if subscriber[middle] < s:
+        if subscription[middle] < s:
             low = middle + 1
         else:
             high = middle
     for at in range(low, end - 1):
-        subscriber[at], shares[at] = subscriber[at + 1], shares[at + 1]
-    lists.size[owner] -= 1
+        subscription[at], shares[at] = subscription[at + 1], shares[at + 1]
+    lists.size[list_id] -= 1
 
 
-# -- Find the subscriptions whose threshold a message reaches: in each cell around it the lists of its keywords are merged.
+# --- search: in each cell around a message the lists of its keywords are merged -----------------------------------
 
-# Rows of the scratch for lists that are merged: where each stands, where it ends, the subscription it stands at.
+# Rows of `cursors`, one column per list: its current position, its end, the subscription there.
 STANDS, ENDS, NEXT = 0, 1, 2
 _NOBODY = 1 << 40
 
-# Positions in `looked`: cells, lists, postings, subscriptions met, subscriptions scored.
+# Positions in `counts`: cells, lists, postings, subscriptions merged, subscriptions scored.
 CELLS, LISTS, POSTINGS_SEEN, MET, SCORED = 0, 1, 2, 3, 4
 
 
 @kernel
-def run_ticks(index, scratch, subscribers, window, buffers, calendar, journal, run, changes, last, rules):
+def run_ticks(index, scratch, subscriptions, window, buffers, calendar, snapshots, run, changes, last, rules):
     """See `TickIndex.run_ticks`; `index` is (lists, table of their keys, cover)."""
     while True:
-        place = next_arrival(window, run, last, rules.is_timed)
-        if place == ALL_ARRIVED:
+        position = next_arrival(window, run, last, rules.is_timed)
+        if position == ALL_ARRIVED:
             return DONE
-        if place != UNFINISHED:
-            run.at[N_CANDIDATES] = find_candidates(index, scratch, subscribers, window, buffers, run, place)
-        stopped = finish_tick(subscribers, window, buffers, calendar, journal, run, changes, rules)
+        if position != UNFINISHED:
+            run.at[N_CANDIDATES] = find_candidates(index, scratch, subscriptions, window, buffers, run, position)
+        stopped = finish_tick(subscriptions, window, buffers, calendar, snapshots, run, changes, rules)
         if stopped != DONE:
             return stopped
 
 
 @kernel
-def find_candidates(index, scratch, subscribers, window, buffers, run, place):
-    """Write the subscriptions whose threshold the message reaches, with its scores; returns how many.
+def find_candidates(index, scratch, subscriptions, window, buffers, run, position):
+    """Write the subscriptions whose threshold the message reaches, with scores; returns their number.
 
-    Exactly one of the cells that cover the plane for a subscription has the message, so that each is met in one cell only.
+    Exactly one of the cells that cover the plane for a subscription contains the message, so each is met in one cell only.
     """
     lists, table, cover = index
-    merged, value, looked = scratch
-    subscribers, window, lists = borrow(subscribers), borrow(window), borrow(lists)
-    subscriber, share, near, threshold = lists.subscriber, lists.share, lists.near, buffers.threshold
-    x, y = window.x[place], window.y[place]
+    cursors, value, counts = scratch
+    subscriptions, window, lists = borrow(subscriptions), borrow(window), borrow(lists)
+    subscription, share, near, threshold = lists.subscription, lists.share, lists.near, buffers.threshold
+    x, y = window.x[position], window.y[position]
     column = column_at(x, cover.x0, cover.x1, cover.levels)
     row = column_at(y, cover.y0, cover.y1, cover.levels)
     per_subscription = cover.levels * QUARTERS
     n_found = n_lists = n_seen = n_met = n_scored = 0
     for depth in range(1, cover.levels + 1):
         across, up = column >> (cover.levels - depth), row >> (cover.levels - depth)
-        own = (depth - 1) * QUARTERS + (across & 1) + 2 * (up & 1)
-        n_merged = open_lists(lists, table, window, place, depth, across, up, merged, value)
-        n_lists += n_merged
-        for i in range(n_merged):
-            n_seen += merged[ENDS, i] - merged[STANDS, i]
+        quarter_at = (depth - 1) * QUARTERS + (across & 1) + 2 * (up & 1)
+        n_cursors = open_lists(lists, table, window, position, depth, across, up, cursors, value)
+        n_lists += n_cursors
+        for i in range(n_cursors):
+            n_seen += cursors[ENDS, i] - cursors[STANDS, i]
         while True:
             s = _NOBODY
-            for i in range(n_merged):
-                s = min(s, merged[NEXT, i])
+            for i in range(n_cursors):
+                s = min(s, cursors[NEXT, i])
             if s == _NOBODY:
                 break
             text = 0.0
-            for i in range(n_merged):
-                if merged[NEXT, i] == s:
-                    at = merged[STANDS, i]
+            for i in range(n_cursors):
+                if cursors[NEXT, i] == s:
+                    at = cursors[STANDS, i]
                     text += float(share[at]) * value[i]
-                    merged[STANDS, i] = at + 1
-                    merged[NEXT, i] = subscriber[at + 1] if at + 1 < merged[ENDS, i] else _NOBODY
+                    cursors[STANDS, i] = at + 1
+                    cursors[NEXT, i] = subscription[at + 1] if at + 1 < cursors[ENDS, i] else _NOBODY
             n_met += 1
-            if text + float(near[s * per_subscription + own]) < threshold[s] - SLACK:
+            if text + float(near[s * per_subscription + quarter_at]) < threshold[s] - SLACK:
                 continue
             n_scored += 1
-            weight = subscribers.spatial_weight[s]
-            exact = proximity(cover.is_lonlat, cover.max_distance, subscribers.x[s], subscribers.y[s], x, y)
-            score = relevance(weight, exact, similarity_of(subscribers, window, run.scores, s, place))
+            weight = subscriptions.spatial_weight[s]
+            exact = proximity(cover.is_lonlat, cover.max_distance, subscriptions.x[s], subscriptions.y[s], x, y)
+            score = relevance(weight, exact, similarity_of(subscriptions, window, run.scores, s, position))
             if score >= threshold[s]:
                 run.candidate[n_found] = s
                 run.candidate_score[n_found] = score
                 n_found += 1
-    looked[CELLS] += cover.levels
-    looked[LISTS] += n_lists
-    looked[POSTINGS_SEEN] += n_seen
-    looked[MET] += n_met
-    looked[SCORED] += n_scored
+    counts[CELLS] += cover.levels
+    counts[LISTS] += n_lists
+    counts[POSTINGS_SEEN] += n_seen
+    counts[MET] += n_met
+    counts[SCORED] += n_scored
     run.counters[NODES] += n_lists
     run.counters[CANDIDATES] += n_scored
     return n_found
 
 
 @kernel
-def open_lists(lists, table, window, place, depth, column, row, merged, value):
-    """Stand at the beginning of the lists of a message's keywords in a cell, those that are not empty; returns how many."""
+def open_lists(lists, table, window, position, depth, column, row, cursors, value):
+    """Open the lists of a message's keywords in a cell that are not empty; returns their number."""
     slot, known = table.slot, table.number
     n = 0
-    for at in range(window.keyword_start[place], window.keyword_start[place + 1]):
+    for at in range(window.keyword_start[position], window.keyword_start[position + 1]):
         key = list_key(depth, column, row, int(window.keyword[at]))
-        owner = slot[find_number(slot, known, key, number_home(key, slot.size))]
-        if owner != EMPTY_SLOT and lists.size[owner] > 0:
-            first = lists.first[owner]
-            merged[STANDS, n], merged[ENDS, n] = first, first + lists.size[owner]
-            merged[NEXT, n] = lists.subscriber[first]
-            value[n] = window.value[at] / window.length[place]
+        list_id = slot[find_number(slot, known, key, number_home(key, slot.size))]
+        if list_id != EMPTY_SLOT and lists.size[list_id] > 0:
+            first = lists.first[list_id]
+            cursors[STANDS, n], cursors[ENDS, n] = first, first + lists.size[list_id]
+            cursors[NEXT, n] = lists.subscription[first]
+            value[n] = window.value[at] / window.length[position]
             n += 1
     return n

@@ -1,4 +1,4 @@
-"""What an index is that is driven message by message: the ticks run in its kernel, around its own search for candidates."""
+"""The interface of an index that finds message by message, and the state of its run: ticks run in the kernel of the index."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from nearcast.columns.growing import GrowingColumns
 from nearcast.papers.ranked.skyband.kernels.buffers import BufferArrays, CalendarArrays
-from nearcast.papers.ranked.skyband.kernels.ticks import N_SAVED, JournalArrays, RunArrays
+from nearcast.papers.ranked.skyband.kernels.ticks import N_SAVED, SkybandRunArrays, SnapshotArrays
 from nearcast.ranked.index import RankedIndex
 from nearcast.ranked.kernels.layouts import (
     N_HEAP,
@@ -20,39 +20,46 @@ from nearcast.ranked.kernels.layouts import (
     NO_MESSAGE,
     ChangeArrays,
     RankedSubscriptionArrays,
-    Rules,
+    ScoredMatches,
+    TickRules,
     WindowArrays,
 )
-from nearcast.ranked.rank_changes import RankChanges, net, room_for
+from nearcast.ranked.rank_changes import RankChanges, cancel_out, change_arrays
 from nearcast.ranked.window import MessageWindow
 
 
-class Scene(NamedTuple):
+class TickArrays(NamedTuple):
     """Everything a run of ticks reads and writes."""
 
-    subscribers: RankedSubscriptionArrays
+    subscriptions: RankedSubscriptionArrays
     window: WindowArrays
     buffers: BufferArrays
     calendar: CalendarArrays
-    journal: JournalArrays
-    run: RunArrays
+    snapshots: SnapshotArrays
+    run: SkybandRunArrays
     changes: ChangeArrays
 
 
 class TickIndex(RankedIndex):
     """A ranked index that finds the subscriptions of a message when it arrives, with the thresholds of that moment."""
 
+    finds_ahead = False
+
+    def find(self, *arguments: Any) -> ScoredMatches:
+        raise NotImplementedError(f"{self.name} finds the subscriptions of a message when it arrives, in run_ticks")
+
+    def find_more(self, *arguments: Any) -> ScoredMatches:
+        raise NotImplementedError(f"{self.name} finds the subscriptions of a message when it arrives, in run_ticks")
+
     @abstractmethod
-    def run_ticks(self, scene: Scene, last: int, rules: Rules) -> int:
-        """Let messages arrive up to place `last`, or what is due end; returns why it stopped (see `run_layout.py`)."""
+    def run_ticks(self, arrays: TickArrays, last: int, rules: TickRules) -> int:
+        """Add messages up to position `last`, or expire what is due; returns why it stopped (`ranked/kernels/layouts.py`)."""
 
 
-# -- What a run of ticks needs besides subscriptions, window and buffers: where it stands, a journal, room for changes.
-
-_FIRST_ROOM = 1024
+_FIRST_CAPACITY = 1024
 
 
-class TickState:
+class SkybandRunState:
     """Arrays that stay from call to call, so that a call costs what it changes."""
 
     def __init__(self, span: float) -> None:
@@ -65,49 +72,49 @@ class TickState:
             {
                 "candidate": (np.int32, 0),
                 "candidate_score": (np.float64, 0),
-                "lacking": (np.int32, 0),
-                "is_lacking": (np.uint8, 0),
-                "cut": (np.int32, 0),
-                "is_cut": (np.uint8, 0),
+                "needs_refill": (np.int32, 0),
+                "is_in_refill": (np.uint8, 0),
+                "truncated": (np.int32, 0),
+                "is_truncated": (np.uint8, 0),
             }
         )
-        self._journal_rows = GrowingColumns({"stamp": (np.int64, 0), "touched": (np.int32, 0)})
+        self._snapshot_rows = GrowingColumns({"stamp": (np.int64, 0), "touched": (np.int32, 0)})
         self._saved_from = GrowingColumns({"saved_from": (np.int64, 0)})
-        self._journal_head = np.array([1, 0, 0], np.int64)
-        self._saved_score, self._saved_number = np.empty(_FIRST_ROOM), np.empty(_FIRST_ROOM, np.int64)
-        self.changes = room_for(_FIRST_ROOM)
+        self._snapshot_head = np.array([1, 0, 0], np.int64)
+        self._saved_score, self._saved_number = np.empty(_FIRST_CAPACITY), np.empty(_FIRST_CAPACITY, np.int64)
+        self.changes = change_arrays(_FIRST_CAPACITY)
         self._common = np.empty(0)
 
-    def grow(self, n_subscribers: int, n_places: int, n_words: int) -> None:
-        self._rows.grow(n_subscribers)
-        self._journal_rows.grow(n_subscribers)
-        self._saved_from.grow(n_subscribers + 1)
-        if n_places > len(self.heap):
-            self.heap = np.concatenate([self.heap, np.empty(max(n_places, 2 * len(self.heap)) - len(self.heap), np.int64)])
+    def grow(self, n_subscriptions: int, n_positions: int, n_words: int) -> None:
+        self._rows.grow(n_subscriptions)
+        self._snapshot_rows.grow(n_subscriptions)
+        self._saved_from.grow(n_subscriptions + 1)
+        if n_positions > len(self.heap):
+            self.heap = np.concatenate([self.heap, np.empty(max(n_positions, 2 * len(self.heap)) - len(self.heap), np.int64)])
         if n_words > len(self._common):
             self._common = np.empty(2 * n_words)
 
-    def run(self, kept_by_cut: NDArray[np.int32]) -> RunArrays:
+    def run(self, kept_when_full: NDArray[np.int32]) -> SkybandRunArrays:
         rows = self._rows.used()
-        return RunArrays(
-            self.at, self.clock, self.heap, **rows, kept_by_cut=kept_by_cut, scores=self._common, counters=self.counters
+        return SkybandRunArrays(
+            self.at, self.clock, self.heap, **rows, kept_when_full=kept_when_full, scores=self._common, counters=self.counters
         )
 
-    def journal(self) -> JournalArrays:
-        rows = {**self._journal_rows.used(), **self._saved_from.used()}
-        return JournalArrays(self._journal_head, **rows, score=self._saved_score, number=self._saved_number)
+    def snapshots(self) -> SnapshotArrays:
+        rows = {**self._snapshot_rows.used(), **self._saved_from.used()}
+        return SnapshotArrays(self._snapshot_head, **rows, score=self._saved_score, number=self._saved_number)
 
-    def grow_journal(self) -> None:
-        """Twice the room for remembered lists."""
-        n = self._journal_head[N_SAVED]
+    def grow_snapshots(self) -> None:
+        """Double the memory for snapshots."""
+        n = self._snapshot_head[N_SAVED]
         old = (self._saved_score, self._saved_number)
         self._saved_score, self._saved_number = np.empty(2 * len(old[0])), np.empty(2 * len(old[1]), np.int64)
         self._saved_score[:n], self._saved_number[:n] = old[0][:n], old[1][:n]
 
     def grow_changes(self, n_more: int) -> None:
-        """Room for so many more changes."""
+        """Make space for `n_more` more changes."""
         n = int(self.changes.n[0])
-        grown = room_for(max(2 * n, n + n_more))
+        grown = change_arrays(max(2 * n, n + n_more))
         for old, new in zip(self.changes[1:], grown[1:], strict=True):
             new[:n] = old[:n]
         grown.n[0] = n
@@ -118,16 +125,16 @@ class TickState:
         return {"at": self.at, "clock": self.clock, "heap": self.heap[: self.at[N_HEAP]]}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take over what `arrays` gave."""
-        # Other engines have more positions behind these.
+        """Take over what `arrays` returned."""
+        # The other engine has more positions after these.
         self.at[:], self.clock[:], self.heap = arrays["at"][: len(self.at)], arrays["clock"], np.array(arrays["heap"])
 
     def take_changes(self, window: MessageWindow, is_net: bool) -> RankChanges:
-        """What was told since the last time, all of it or what is left of it in the end."""
+        """The changes recorded since the last call: all of them, or what remains after pairs cancel out."""
         n = int(self.changes.n[0])
         self.changes.n[0] = 0
-        told = tuple(column[:n].copy() for column in self.changes[1:])
+        columns = tuple(column[:n].copy() for column in self.changes[1:])
         if is_net:
-            told = net(told, window.id_numbers(told[2]))
-        tick, subscriber, number, change, score = told
-        return RankChanges(tick, subscriber, window.ids_of(number), change, score)
+            columns = cancel_out(columns, window.id_numbers(columns[2]))
+        tick, subscription, number, change, score = columns
+        return RankChanges(tick, subscription, window.ids_of(number), change, score)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import nearcast as nc
-from nearcast.ranked.impact_grid.rebuild import Everything, Filed, Filing
+from nearcast.ranked.impact_grid.rebuild import BackgroundRebuild, RebuildInput, RebuildResult
 from nearcast.ranked.index import DistanceScale
 from nearcast.ranked.subscriptions import RankedSubscriptions
 from nearcast.testing.budget import current_budget
@@ -18,49 +18,51 @@ from nearcast.testing.scenarios.ranked import run_ranked_worlds
 
 
 @pytest.fixture
-def beside(monkeypatch: pytest.MonkeyPatch) -> list[Filing]:
+def beside(monkeypatch: pytest.MonkeyPatch) -> list[BackgroundRebuild]:
     """As soon as there is anything to file, and whatever came since; gives all that was begun."""
-    begun: list[Filing] = []
-    for name, value in (("_LEAST_BESIDE", 1), ("_LEAST_SECOND", 1), ("_LEAST_LATER", 4), ("_SAMPLES_LATER", 0)):
+    begun: list[BackgroundRebuild] = []
+    for name, value in (("_MIN_IN_THREAD", 1), ("_LEAST_DELTA", 1), ("_LEAST_LATER", 4), ("_SAMPLES_LATER", 0)):
         monkeypatch.setattr(f"nearcast.ranked.impact_grid.index.{name}", value)
 
-    class Counted(Filing):
-        def __init__(self, everything: Everything) -> None:
-            super().__init__(everything)
+    class Counted(BackgroundRebuild):
+        def __init__(self, source: RebuildInput) -> None:
+            super().__init__(source)
             begun.append(self)
 
-    monkeypatch.setattr("nearcast.ranked.impact_grid.index.Filing", Counted)
+    monkeypatch.setattr("nearcast.ranked.impact_grid.index.BackgroundRebuild", Counted)
     return begun
 
 
 # Taken over at the next messages, or some messages later.
 @pytest.mark.parametrize("turns", [[True], [False, True], [False, False, False, True]], ids=str)
 def test_answers_are_right_whenever_it_is_taken_over(
-    turns: list[bool], beside: list[Filing], monkeypatch: pytest.MonkeyPatch
+    turns: list[bool], beside: list[BackgroundRebuild], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     is_done = cycle(turns)
-    monkeypatch.setattr(Filing, "is_done", property(lambda filing: next(is_done)))
+    monkeypatch.setattr(BackgroundRebuild, "is_done", property(lambda rebuild: next(is_done)))
     make = partial(nc.Ranker, index="impact_grid", fresh=1)
     n_worlds = 4 if current_budget().many > 1000 else 1
     run_ranked_worlds([make, partial(make, buffer_parameters={"spare": 0.5})], n_worlds, seed=6)
     assert len(beside) > 2 * n_worlds
-    assert sum(len(filing.changed) for filing in beside) > 0
+    assert sum(len(rebuild.changed) for rebuild in beside) > 0
 
 
-def test_it_is_taken_over_when_it_is_done(beside: list[Filing]) -> None:
+def test_it_is_taken_over_when_it_is_done(beside: list[BackgroundRebuild]) -> None:
     ranker = nc.Ranker(nc.CountWindow(50), "impact_grid", space="plane", max_distance=10.0)
     ranker.subscribe([nc.RankedSubscription(n, ["a"], (float(n), 0.0), k=3) for n in range(80)])
-    index: Any = ranker._ranking.shards[0].index
+    index: Any = ranker._engine.shards[0].index
     for number in range(12):
         ranker.publish([nc.Message(number, ["a"], (float(number), 1.0))])
     first = beside[0]
     first.result()
     ranker.publish([nc.Message(12, ["a"], (0.0, 1.0))])
-    assert index._filing is not first
+    assert index._background_rebuild is not first
     assert [ranker.stats()[name] for name in ("filed", "filed_later", "fresh")] == [80, 0, 0]
 
 
-def test_without_room_for_it_the_lists_there_are_go_on(beside: list[Filing], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_room_for_it_the_lists_there_are_go_on(
+    beside: list[BackgroundRebuild], monkeypatch: pytest.MonkeyPatch
+) -> None:
     rankers = [
         nc.Ranker(nc.CountWindow(50), index, space="plane", max_distance=10.0) for index in ("impact_grid", "ranked_scan")
     ]
@@ -68,11 +70,11 @@ def test_without_room_for_it_the_lists_there_are_go_on(beside: list[Filing], mon
         ranker.subscribe([nc.RankedSubscription(n, ["a"], (float(n), 0.0), k=3) for n in range(80)])
         ranker.publish([nc.Message(-1, ["a"], (0.0, 0.0))])
 
-    def filed(everything: Everything) -> Filed:
+    def rebuild(source: RebuildInput) -> RebuildResult:
         raise MemoryError("no room")
 
-    monkeypatch.setattr(Everything, "filed", filed)
-    monkeypatch.setattr(Filing, "is_done", True)
+    monkeypatch.setattr(RebuildInput, "rebuild", rebuild)
+    monkeypatch.setattr(BackgroundRebuild, "is_done", True)
 
     def publish_all() -> None:
         for first in range(0, 100, 10):
@@ -86,10 +88,10 @@ def test_without_room_for_it_the_lists_there_are_go_on(beside: list[Filing], mon
 
 
 def test_a_copy_stays_as_it_was() -> None:
-    subscribers = RankedSubscriptions()
-    everything: Any = Everything(DistanceScale(False, 1.0), subscribers, None, 1e-3).copied()
-    assert everything.window is None
-    assert everything.filed().numbers.tolist() == []
-    assert everything.subscribers is not subscribers
-    everything.subscribers.floor[:] = 1.0
-    assert np.all(subscribers.floor == 0.0)
+    subscriptions = RankedSubscriptions()
+    source: Any = RebuildInput(DistanceScale(False, 1.0), subscriptions, None, 1e-3).copy()
+    assert source.window is None
+    assert source.rebuild().numbers.tolist() == []
+    assert source.subscriptions is not subscriptions
+    source.subscriptions.threshold[:] = 1.0
+    assert np.all(subscriptions.threshold == 0.0)

@@ -104,14 +104,14 @@ def test_a_saved_ranker_gets_lists_above_a_floor_from_its_new_index(tmp_path: Pa
 
 def test_room_for_many_changes_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nearcast.ranked.run_state._MOST_KEPT", 16)
-    monkeypatch.setattr("nearcast.ranked.run_state._FIRST_ROOM", 4)
+    monkeypatch.setattr("nearcast.ranked.run_state._FIRST_CAPACITY", 4)
     ranker = nc.Ranker(nc.CountWindow(30), space="plane", max_distance=4.0)
     ranker.publish_table(_burst(3, 20))
     assert ranker.subscribe_table(_subscriptions()).num_rows > 16
     # As many may come again; when they do not, it is given back.
-    assert len(ranker._ranking.state.changes.tick) > 16  # type: ignore[union-attr]
+    assert len(ranker._engine.state.changes.tick) > 16  # type: ignore[union-attr]
     assert ranker.publish([nc.Message(1000, keywords=[999], location=(0.5, 0.5), time=1000.0)]) == []
-    assert len(ranker._ranking.state.changes.tick) == 4  # type: ignore[union-attr]
+    assert len(ranker._engine.state.changes.tick) == 4  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("window", [nc.CountWindow(260), nc.TimeWindow(260.0)], ids=["count", "time"])
@@ -158,14 +158,14 @@ def test_lists_are_refilled_together_before_they_lack_messages(monkeypatch: pyte
         ranker.publish_table(before)
         ranker.subscribe_table(subscriptions)
     n_alone = 0
-    refill_lacking = TickEngine._refill_lacking
+    refill_during_run = TickEngine._refill_during_run
 
-    def counted(ranking: TickEngine, found: Any) -> Any:
+    def counted(engine: TickEngine, found: Any) -> Any:
         nonlocal n_alone
         n_alone += 1
-        return refill_lacking(ranking, found)
+        return refill_during_run(engine, found)
 
-    monkeypatch.setattr(TickEngine, "_refill_lacking", counted)
+    monkeypatch.setattr(TickEngine, "_refill_during_run", counted)
     for first in range(n_window, 4 * n_window, 2):
         batch = messages(first, 2)
         told = [ranker.publish_table(batch).to_pylist() for ranker in (ours, scan)]
