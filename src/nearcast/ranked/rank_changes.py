@@ -9,6 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from nearcast.columns.arrow import number_column
+from nearcast.columns.growing import resized
 from nearcast.columns.identifiers import Identifiers
 from nearcast.kernels.hashing import EMPTY_SLOT
 from nearcast.model.delivery import RankChange
@@ -30,6 +31,12 @@ def change_arrays(n: int) -> ChangeArrays:
     """Empty columns for `n` changes."""
     columns = (np.empty(n, np.int64), np.empty(n, np.int32), np.empty(n, np.int64), np.empty(n, np.int8), np.empty(n))
     return ChangeArrays(np.zeros(1, np.int64), *columns)
+
+
+def with_capacity(changes: ChangeArrays, capacity: int) -> ChangeArrays:
+    """The same changes in columns for at least `capacity`."""
+    n = int(changes.n[0])
+    return ChangeArrays(changes.n, *(resized(column, capacity, None, n) for column in changes[1:]))
 
 
 def cancel_out(columns: tuple[NDArray[Any], ...], id_number: NDArray[np.int32]) -> tuple[NDArray[Any], ...]:

@@ -29,7 +29,7 @@ from nearcast.ranked.kernels.list_layout import (
     ResultListArrays,
     RunArrays,
 )
-from nearcast.ranked.rank_changes import RankChanges, cancel_out, change_arrays
+from nearcast.ranked.rank_changes import RankChanges, cancel_out, change_arrays, with_capacity
 from nearcast.ranked.window import MessageWindow
 
 _FIRST_CAPACITY = 1024
@@ -53,8 +53,7 @@ class RunState:
 
     def grow(self, n_positions: int) -> None:
         if n_positions > len(self.heap):
-            n_more = max(n_positions, 2 * len(self.heap)) - len(self.heap)
-            self.heap = np.concatenate([self.heap, np.empty(n_more, np.int64)])
+            self.heap = resized(self.heap, max(n_positions, 2 * len(self.heap)), None)
             self._due = np.empty(len(self.heap), np.int64)
 
     def run(self) -> RunArrays:
@@ -71,11 +70,7 @@ class RunState:
         self._low_reserve = resized(self._low_reserve, 2 * len(self._low_reserve), None, needed=int(self.at[N_LOW_RESERVE]) + 2)
         n = int(self.changes.n[0])
         if n + n_changes > len(self.changes.tick):
-            grown = change_arrays(2 * n + n_changes)
-            for old, new in zip(self.changes[1:], grown[1:], strict=True):
-                new[:n] = old[:n]
-            grown.n[0] = n
-            self.changes = grown
+            self.changes = with_capacity(self.changes, 2 * n + n_changes)
 
     def take_needs_refill(self) -> NDArray[np.int32]:
         """The subscriptions to refill; the list is cleared."""
@@ -115,8 +110,8 @@ class RunState:
         columns: tuple[NDArray[Any], ...] = tuple(column[:n] for column in self.changes[1:])
         if self.at[N_CANCELLED]:
             self.at[N_CANCELLED] = 0
-            is_told = columns[3] != CANCELLED
-            columns = tuple(column[is_told] for column in columns)
+            is_reported = columns[3] != CANCELLED
+            columns = tuple(column[is_reported] for column in columns)
         else:
             columns = tuple(copy_used_again(column) for column in columns)
         if len(self.changes.tick) > max(_MOST_KEPT, _MOST_SPARE * n):
@@ -158,14 +153,12 @@ class ExpiryCalendar:
         if has_chunks(self._head, self._chunk, MAX_DEFERRED + 1):
             return
         n_more = max(_FIRST_CHUNKS, len(self._chunk) // CHUNK // 2)
-        grown = aligned_empty(len(self._chunk) + n_more * CHUNK, np.int32)
-        grown[: len(self._chunk)] = self._chunk
-        self._chunk = grown
+        self._chunk = resized(self._chunk, len(self._chunk) + n_more * CHUNK, None, is_aligned=True)
 
     def layout(self) -> ExpiryArrays:
         return ExpiryArrays(self._head, self._first.used, self._chunk)
 
-    def wait(
+    def schedule(
         self, numbers: NDArray[np.int32], buffers: ResultListArrays, window: WindowArrays, living: tuple[int, bool]
     ) -> None:
         """Schedule subscriptions at the oldest of their best messages."""

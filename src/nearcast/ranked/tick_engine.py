@@ -373,7 +373,7 @@ class TickEngine(RankedEngine):
             n_to_fetch = self.buffers.n_to_fetch(batch)
             best = self.window_index.best(self.subscriptions, self.window, batch, n_to_fetch)
             self.buffers.fill(batch, best, n_to_fetch)
-        self.calendar.wait(numbers, self.buffers.layout(), self.window.layout(), self._message_order)
+        self.calendar.schedule(numbers, self.buffers.layout(), self.window.layout(), self._message_order)
 
     @property
     def _message_order(self) -> tuple[int, bool]:

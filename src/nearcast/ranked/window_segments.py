@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.columns.growing import GrowingArray
+from nearcast.columns.growing import GrowingArray, resized
 from nearcast.engine.threads import BackgroundTask
 from nearcast.ranked.index import DistanceScale
 from nearcast.ranked.kernels.bounds import Frame, frame_of
@@ -102,9 +102,7 @@ class SegmentedWindow(WindowIndex):
     def _link(self, window: WindowArrays, first: int, first_message: int) -> None:
         """Link the postings of the messages from position `first` on; the first is message `first_message` of the tail."""
         keyword = window.keyword[window.keyword_start[first] : window.keyword_start[len(window.x)]]
-        n_more = int(keyword.max(initial=-1)) + 1 - len(self._last_of)
-        if n_more > 0:
-            self._last_of = np.concatenate([self._last_of, np.full(n_more, NO_POSTING, np.int32)])
+        self._last_of = resized(self._last_of, int(keyword.max(initial=-1)) + 1, NO_POSTING)
         before, message = np.empty((2, len(keyword)), np.int32)
         link_postings(window, first, first_message, self._before.n, self._last_of, before, message)
         self._before.extend(before)

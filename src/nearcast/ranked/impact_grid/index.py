@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.columns.growing import aligned_zeros, doubled
+from nearcast.columns.growing import aligned_zeros, doubled, resized
 from nearcast.engine.registry import Parameters
 from nearcast.errors import IndexParameterError
 from nearcast.kernels.layouts import CANDIDATES, NODES
@@ -156,10 +156,7 @@ class ImpactGrid(RankedIndex):
     def _note(self, subscriptions: RankedSubscriptions, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
         """Take over the thresholds of subscriptions to file."""
         n = subscriptions.n
-        if n > len(self._filed_threshold):
-            self._filed_threshold = np.concatenate(
-                [self._filed_threshold, np.full(n + n // 8 - len(self._filed_threshold), _NO_THRESHOLD)]
-            )
+        self._filed_threshold = resized(self._filed_threshold, n + n // 8, _NO_THRESHOLD, needed=n)
         self._filed_threshold[numbers] = threshold[numbers]
         self.thresholds_raised(subscriptions, threshold, numbers)
 

@@ -252,7 +252,7 @@ class Calendar:
     def layout(self) -> CalendarArrays:
         return CalendarArrays(self._first.used, **self._rows.used())
 
-    def wait(self, numbers: NDArray[np.int32], buffers: BufferArrays, window: WindowArrays) -> None:
+    def schedule(self, numbers: NDArray[np.int32], buffers: BufferArrays, window: WindowArrays) -> None:
         """Schedule subscriptions at the oldest message they hold."""
         schedule_at_oldest(self.layout(), buffers, window, numbers)
 

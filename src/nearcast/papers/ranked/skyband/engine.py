@@ -119,7 +119,7 @@ class SkybandEngine(RankedEngine):
         for batch in np.split(numbers, range(FILLED_AT_ONCE, len(numbers), FILLED_AT_ONCE)):
             best = self.window_index.best(self.subscriptions, self.window, batch, self.buffers.n_to_fetch(k[batch]))
             self.buffers.fill(batch, k, best, self.window.layout())
-        self.calendar.wait(numbers, self.buffers.layout(), self.window.layout())
+        self.calendar.schedule(numbers, self.buffers.layout(), self.window.layout())
 
     def _forget(self, numbers: NDArray[np.int32]) -> None:
         self.index.delete(self.subscriptions, numbers)

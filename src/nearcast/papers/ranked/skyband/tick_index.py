@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.columns.growing import GrowingColumns
+from nearcast.columns.growing import GrowingColumns, doubled, resized
 from nearcast.papers.ranked.skyband.kernels.buffers import BufferArrays, CalendarArrays
 from nearcast.papers.ranked.skyband.kernels.ticks import N_SAVED, SkybandRunArrays, SnapshotArrays
 from nearcast.ranked.index import RankedIndex
@@ -24,7 +24,7 @@ from nearcast.ranked.kernels.layouts import (
     TickRules,
     WindowArrays,
 )
-from nearcast.ranked.rank_changes import RankChanges, cancel_out, change_arrays
+from nearcast.ranked.rank_changes import RankChanges, cancel_out, change_arrays, with_capacity
 from nearcast.ranked.window import MessageWindow
 
 
@@ -90,7 +90,7 @@ class SkybandRunState:
         self._snapshot_rows.grow(n_subscriptions)
         self._saved_from.grow(n_subscriptions + 1)
         if n_positions > len(self.heap):
-            self.heap = np.concatenate([self.heap, np.empty(max(n_positions, 2 * len(self.heap)) - len(self.heap), np.int64)])
+            self.heap = resized(self.heap, max(n_positions, 2 * len(self.heap)), None)
         if n_words > len(self._common):
             self._common = np.empty(2 * n_words)
 
@@ -106,19 +106,13 @@ class SkybandRunState:
 
     def grow_snapshots(self) -> None:
         """Double the memory for snapshots."""
-        n = self._snapshot_head[N_SAVED]
-        old = (self._saved_score, self._saved_number)
-        self._saved_score, self._saved_number = np.empty(2 * len(old[0])), np.empty(2 * len(old[1]), np.int64)
-        self._saved_score[:n], self._saved_number[:n] = old[0][:n], old[1][:n]
+        n = int(self._snapshot_head[N_SAVED])
+        self._saved_score, self._saved_number = doubled(self._saved_score, n), doubled(self._saved_number, n)
 
     def grow_changes(self, n_more: int) -> None:
         """Make space for `n_more` more changes."""
         n = int(self.changes.n[0])
-        grown = change_arrays(max(2 * n, n + n_more))
-        for old, new in zip(self.changes[1:], grown[1:], strict=True):
-            new[:n] = old[:n]
-        grown.n[0] = n
-        self.changes = grown
+        self.changes = with_capacity(self.changes, max(2 * n, n + n_more))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """What must be saved."""
