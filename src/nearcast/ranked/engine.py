@@ -166,7 +166,7 @@ class Ranker:
 
     def _file(self, read: RankedSubscriptionRows) -> pa.Table:
         batch = read.batch._replace(number=self._ids.add(read.ids))
-        return self._told(self._engine.put(batch, self._weights.of(self._keywords)), MatchReport(rejected=read.rejected))
+        return self._with_report(self._engine.put(batch, self._weights.of(self._keywords)), MatchReport(rejected=read.rejected))
 
     # --- messages ----------------------------------------------------------------------------------------------------
 
@@ -189,7 +189,7 @@ class Ranker:
         """As `advance`, with the changes as a table."""
         seconds = read_time(now, "now")
         with self._lock.writing():
-            return self._told(self._engine.advance(seconds), MatchReport())
+            return self._with_report(self._engine.advance(seconds), MatchReport())
 
     def refresh_idf(self, idf: Mapping[Keyword, int] | None, n_documents: int | None = None) -> list[RankChange]:
         """Use another table of word frequencies, also for messages of the window.
@@ -199,7 +199,7 @@ class Ranker:
         weights = WordWeights(idf, n_documents)
         with self._lock.writing():
             self._weights = weights
-            return change_objects(self._told(self._engine.apply_word_weights(weights.of(self._keywords)), MatchReport()))
+            return change_objects(self._with_report(self._engine.apply_word_weights(weights.of(self._keywords)), MatchReport()))
 
     @property
     def _is_timed(self) -> bool:
@@ -211,7 +211,7 @@ class Ranker:
         if not self._is_timed:
             # No message expires by it in a count window; `now` reports it.
             self._engine.note_time(float(np.fmax.reduce(read.time, initial=-math.inf)))
-        return self._told(self._engine.arrive(read.messages, self._weights.of(self._keywords)), report)
+        return self._with_report(self._engine.arrive(read.messages, self._weights.of(self._keywords)), report)
 
     # --- results -----------------------------------------------------------------------------------------------------
 
@@ -317,7 +317,7 @@ class Ranker:
             restore_engine(engine, facts["message_id_kind"], parts, index is None, is_same_buffer)
         return ranker
 
-    def _told(self, changes: RankChanges, report: MatchReport) -> pa.Table:
+    def _with_report(self, changes: RankChanges, report: MatchReport) -> pa.Table:
         report.nodes_visited, report.candidates = self._engine.take_counters().tolist()
         report.matches = len(changes.tick)
         self.report = report

@@ -47,14 +47,14 @@ def explain_score(
 ) -> tuple[float | None, list[str]]:
     """The score of a message for a subscription and its parts in words; the score is None if they have no word in common."""
     layout = engine.subscriptions.layout()
-    own = layout.keyword[layout.first[number] : layout.first[number] + layout.n_words[number]].tolist()
+    keywords = layout.keyword[layout.first[number] : layout.first[number] + layout.n_words[number]].tolist()
     counts = dict(zip(message.keyword.tolist(), message.n_times.tolist(), strict=True))
-    common = [word for word in own if word in counts]
+    common = [word for word in keywords if word in counts]
     if not common:
-        return None, [f"no word in common: it has {_shown(words, list(counts))}, expected one of {_shown(words, own)}"]
+        return None, [f"no word in common: it has {_shown(words, list(counts))}, expected one of {_shown(words, keywords)}"]
     away = distance(space, float(layout.x[number]), float(layout.y[number]), where.x0, where.y0)
     near = spatial_proximity(away, engine.distances.max_distance)
-    similar = text_similarity(counts, own, lambda word: float(words.weight[word]))
+    similar = text_similarity(counts, keywords, lambda word: float(words.weight[word]))
     spatial_weight = float(layout.spatial_weight[number])
     score = relevance(spatial_weight, near, similar)
     unit = " m" if space.is_lonlat else ""
@@ -86,16 +86,16 @@ def _shown(words: KeywordInfo, keywords: Sequence[int]) -> str:
 
 def ranker_stats(engine: RankedEngine | ShardedEngine, ids: Identifiers, keywords: KeywordKind) -> dict[str, int | float | str]:
     """Subscriptions, messages in the window, keywords, bytes in total and by part, and what the index reports."""
-    own: Counter[str] = Counter()
+    part_stats: Counter[str] = Counter()
     parts: Counter[str] = Counter()
     work: Counter[str] = Counter()
     held = 0
     for shard in engine.shards:
-        own.update(shard.index.stats())
+        part_stats.update(shard.index.stats())
         parts.update(shard.n_bytes())
         work.update(shard.window_index.work())
         held += int(shard.buffers.sizes(shard.alive()).sum())
-    parts.update({"ids": ids.n_bytes, "keywords": keywords.space.n_bytes, "index": own.pop("bytes")})
+    parts.update({"ids": ids.n_bytes, "keywords": keywords.space.n_bytes, "index": part_stats.pop("bytes")})
     first, n_alive = engine.shards[0], sum(shard.subscriptions.n_alive for shard in engine.shards)
     return {
         "index": first.index.name,
@@ -111,5 +111,5 @@ def ranker_stats(engine: RankedEngine | ShardedEngine, ids: Identifiers, keyword
         **{f"window_{name}": n for name, n in work.items()},
         "bytes": sum(parts.values()),
         **{f"{name}_bytes": n_bytes for name, n_bytes in parts.items()},
-        **own,
+        **part_stats,
     }

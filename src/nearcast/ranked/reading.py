@@ -52,9 +52,9 @@ def read_ranked_objects(
         try:
             if not isinstance(subscription, RankedSubscription):
                 raise SchemaError(f"row {row} is a {type(subscription).__name__}; expected a nearcast.RankedSubscription")
-            given_kind = "string" if isinstance(subscription.id, str) else "int"
-            id_kind = id_kind or given_kind
-            if given_kind != id_kind:
+            kind_of_id = "string" if isinstance(subscription.id, str) else "int"
+            id_kind = id_kind or kind_of_id
+            if kind_of_id != id_kind:
                 raise SchemaError(f"the id {subscription.id!r} is of another kind than the ids before it: keep to one kind")
             if subscription.id in seen:
                 raise SchemaError(_twice(subscription.id))
@@ -114,8 +114,8 @@ def read_ranked_table(table: pa.Table, border: Border) -> RankedSubscriptionRows
     _reject_repeats(column, rejections)
     rows = np.flatnonzero(rejections.is_usable())
     set_start, members = take_lists(set_start, members, rows)
-    places = (x[rows], y[rows], weight[rows], k[rows].astype(np.int32))
-    batch = RankedSubscriptionBatch(np.arange(len(rows), dtype=np.int32), *places, set_start, members)
+    columns = (x[rows], y[rows], weight[rows], k[rows].astype(np.int32))
+    batch = RankedSubscriptionBatch(np.arange(len(rows), dtype=np.int32), *columns, set_start, members)
     return RankedSubscriptionRows(column.take(pa.array(rows)), batch, rejections.listed())
 
 
@@ -134,8 +134,8 @@ class ArrivingRows:
         if not reasons:
             return
         self.rejected = sorted([*self.rejected, *((int(self.row[at]), reason) for at, reason in reasons.items())])
-        kept = np.array([at for at in range(len(self.row)) if at not in reasons], np.int64)
-        self.messages, self.time, self.row = self.messages.take(kept), self.time[kept], self.row[kept]
+        remaining = np.array([at for at in range(len(self.row)) if at not in reasons], np.int64)
+        self.messages, self.time, self.row = self.messages.take(remaining), self.time[remaining], self.row[remaining]
 
 
 def read_arriving_objects(messages: Sequence[Message], border: Border, is_timed: bool) -> ArrivingRows:
@@ -167,8 +167,8 @@ def _arrivals(
     assert batch.count is not None
     # In a count window only the order of arrival matters.
     key = np.where(np.isnan(time), 0.0, time) if is_timed else np.zeros(len(time))
-    places = (arrays.x0, arrays.y0, arrays.keyword_start, arrays.keyword)
-    read = ArrivingRows(ArrivingMessages(ids, key, *places, batch.count), time, batch.row, rejected)
+    columns = (arrays.x0, arrays.y0, arrays.keyword_start, arrays.keyword)
+    read = ArrivingRows(ArrivingMessages(ids, key, *columns, batch.count), time, batch.row, rejected)
     reasons: dict[int, str] = {}
     problems = [
         ((arrays.x0 != arrays.x1) | (arrays.y0 != arrays.y1), "is about an area; a ranked engine takes messages at points"),
@@ -184,10 +184,10 @@ def _arrivals(
 
 
 def _numbers(table: pa.Table, name: str, default: float, rejections: Rejections) -> NDArray[np.float64]:
-    given = number_columns(table, (name,))
-    if given is None:
+    cells = number_columns(table, (name,))
+    if cells is None:
         return np.full(table.num_rows, default, np.float64)
-    (values,), is_null = given
+    (values,), is_null = cells
     rejections.add_where(is_null, lambda row: f"{name} is null")
     return np.where(is_null, default, values)
 

@@ -44,7 +44,14 @@ from nearcast.ranked.window_index import WindowIndex
 
 FILLED_AT_ONCE = 100_000
 """Lists are filled this many at a time: searches for many share lists of the window, and their results take little memory."""
+# The most messages for which subscriptions are found at a time, and the most pairs of messages and refilled lists that are
+# scored together. If there are more pairs, all matches are found again.
+_MOST_AT_ONCE, _MOST_PAIRS = 4096, 1 << 22
+# Lists are refilled together if they would need it before this fraction (one in) of the window has expired.
+_SOON = 1024
+
 Lists = tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.float64]]
+"""Columns subscription, message, score."""
 
 
 class Buffers(Protocol):
@@ -225,13 +232,6 @@ def _lengths(window: CountWindow | TimeWindow) -> tuple[bool, int]:
     return isinstance(window, TimeWindow), window.n if isinstance(window, CountWindow) else 0
 
 
-# The most messages for which subscriptions are found at a time, and the most pairs of messages and refilled lists that are
-# scored together. If there are more pairs, all matches are found again.
-_MOST_AT_ONCE, _MOST_PAIRS = 4096, 1 << 22
-# Lists are refilled together if they would need it before this fraction (one in) of the window has expired.
-_SOON = 1024
-
-
 class TickEngine(RankedEngine):
     """Finds the matches of many messages at once and offers them to result lists, tick by tick.
 
@@ -241,7 +241,6 @@ class TickEngine(RankedEngine):
     buffers: ResultLists
     calendar: ExpiryCalendar
     state: RunState
-    index: RankedIndex
 
     def __init__(
         self,

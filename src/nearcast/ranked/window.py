@@ -56,13 +56,13 @@ class ArrivingMessages(NamedTuple):
 
 def window_arrays(head: NDArray[np.int64], record: NDArray[np.float64], others: Mapping[str, NDArray[Any]]) -> WindowArrays:
     """The arrays for kernels: records, and the columns that are not part of them."""
-    of_place = record[:-MESSAGE_RECORD]
+    of_position = record[:-MESSAGE_RECORD]
     return WindowArrays(
         head,
         record=record,
-        x=of_place[MESSAGE_X::MESSAGE_RECORD],
-        y=of_place[MESSAGE_Y::MESSAGE_RECORD],
-        length=of_place[MESSAGE_LENGTH::MESSAGE_RECORD],
+        x=of_position[MESSAGE_X::MESSAGE_RECORD],
+        y=of_position[MESSAGE_Y::MESSAGE_RECORD],
+        length=of_position[MESSAGE_LENGTH::MESSAGE_RECORD],
         keyword_start=record.view(np.int64)[MESSAGE_START::MESSAGE_RECORD],
         **others,
     )
@@ -158,19 +158,19 @@ class MessageWindow:
 
     def id_numbers(self, numbers: NDArray[np.int64]) -> NDArray[np.int32]:
         """The numbers of the ids of messages; equal for messages with the same id."""
-        found = used_again(len(numbers), np.int32)
-        look_up_ids(self._message_ids.number.used, numbers, self._message_ids.first, found)
-        return found
+        numbers_of_ids = used_again(len(numbers), np.int32)
+        look_up_ids(self._message_ids.number.used, numbers, self._message_ids.first, numbers_of_ids)
+        return numbers_of_ids
 
     def numbers_of(self, ids: pa.Array) -> NDArray[np.int64]:
         """The sequence number of the living message with each id; -1 if there is none."""
         known = self.ids.find(ids)
-        found = np.full(len(known), _NO_MESSAGE, np.int64)
-        found[known >= 0] = self._message_ids.latest.used[known[known >= 0]]
-        places = found - self.base
-        is_here = places >= 0
-        is_here[is_here] = self._columns["is_alive"].used[places[is_here]] != 0
-        return np.where(is_here, found, _NO_MESSAGE)
+        latest = np.full(len(known), _NO_MESSAGE, np.int64)
+        latest[known >= 0] = self._message_ids.latest.used[known[known >= 0]]
+        positions = latest - self.base
+        is_living = positions >= 0
+        is_living[is_living] = self._columns["is_alive"].used[positions[is_living]] != 0
+        return np.where(is_living, latest, _NO_MESSAGE)
 
     def append(self, messages: ArrivingMessages, weights: NDArray[np.float64]) -> None:
         """Give messages their positions; they are not alive yet."""
@@ -237,10 +237,10 @@ class MessageWindow:
     # --- on disk -----------------------------------------------------------------------------------------------------
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        own: dict[str, NDArray[Any]] = {name: column.used for name, column in (*self._columns.items(), *self._words.items())}
-        own |= {"record": self._record.used, "head": np.array([self.base])}
-        own |= {"id_number": self._message_ids.number.used, "latest": self._message_ids.latest.used}
-        return own | {f"ids.{name}": array for name, array in self.ids.arrays().items()}
+        arrays: dict[str, NDArray[Any]] = {name: column.used for name, column in (*self._columns.items(), *self._words.items())}
+        arrays |= {"record": self._record.used, "head": np.array([self.base])}
+        arrays |= {"id_number": self._message_ids.number.used, "latest": self._message_ids.latest.used}
+        return arrays | {f"ids.{name}": array for name, array in self.ids.arrays().items()}
 
     @classmethod
     def from_arrays(cls, n_alive_at_most: int, id_kind: str | None, arrays: Mapping[str, NDArray[Any]]) -> MessageWindow:
@@ -249,12 +249,12 @@ class MessageWindow:
         window._columns = {name: GrowingArray(dtype, arrays[name]) for name, dtype in _BY_PLACE.items()}
         window._words = {name: GrowingArray(dtype, arrays[name]) for name, dtype in _BY_KEYWORD.items()}
         window._record = GrowingArray(np.float64, arrays["record"])
-        own = {name.removeprefix("ids."): array for name, array in arrays.items() if name.startswith("ids.")}
+        id_arrays = {name.removeprefix("ids."): array for name, array in arrays.items() if name.startswith("ids.")}
         window._message_ids, window._next_message_ids = (
             _MessageIds(window.base, id_kind),
             _MessageIds(window.next_number, id_kind),
         )
-        window._message_ids.ids = Identifiers.from_arrays(id_kind, own)
+        window._message_ids.ids = Identifiers.from_arrays(id_kind, id_arrays)
         window._message_ids.number = GrowingArray(np.int32, arrays["id_number"])
         window._message_ids.latest = GrowingArray(np.int64, arrays["latest"])
         return window

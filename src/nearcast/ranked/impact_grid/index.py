@@ -103,8 +103,7 @@ class ImpactGrid(RankedIndex):
         # The threshold each subscription was filed with; records have the current one.
         self._filed_threshold = np.zeros(0)
         self._parts = [empty_part() for _ in range(N_PARTS)]
-        # The size of the base part; the subscriptions of the delta part; those in no list; those that wait for the next
-        # message.
+        # The size of the base part; the subscriptions of the delta part; those in no list; those that wait for a message.
         self._n_filed, self._delta, self._unindexed = 0, np.empty(0, np.int32), np.empty(0, np.int32)
         self._queued: list[NDArray[np.int32]] = []
         self._subscriptions = RankedSubscriptions()
@@ -247,12 +246,12 @@ class ImpactGrid(RankedIndex):
             self._n_seen += last - first
             return ScoredMatches(first, last, start, np.empty(0, np.int32), np.empty(0))
         self._reserve_words(window, first, last)
-        result = (self._distances, self._sample.words, (self._parts[0], self._parts[1]), self._grid, self._frame)
+        index_arrays = (self._distances, self._sample.words, (self._parts[0], self._parts[1]), self._grid, self._frame)
         search_input = (subscriptions, window, self._unindexed, _bits_of(subscriptions, self._unindexed), self._scratch)
         at = np.array([first, 0, 0, 0], np.int64)
         while True:
             matches = ScoredMatches(first, last, start, *self._reached)
-            stopped = find_matches(*result, *search_input, self._near, matches, at, _ENOUGH)
+            stopped = find_matches(*index_arrays, *search_input, self._near, matches, at, _ENOUGH)
             if stopped == match.DONE:
                 break
             if stopped == match.LACKS_NEAR:
@@ -281,23 +280,19 @@ class ImpactGrid(RankedIndex):
     ) -> ScoredMatches:
         n = matches.last - position
         n_near = n * len(numbers)
-        capacity = ScoredMatches(
-            position, matches.last, np.zeros(n + 1, np.int64), np.empty(n_near, np.int32), np.empty(n_near)
-        )
+        empty = ScoredMatches(position, matches.last, np.zeros(n + 1, np.int64), np.empty(n_near, np.int32), np.empty(n_near))
         self._reserve_words(window, position, matches.last)
         # No candidates from lists: these subscriptions are checked by all messages.
         no_candidates, unindexed = (self._near, np.zeros(n + 1, np.int64)), (numbers, _bits_of(subscriptions, numbers))
         scratch = (self._scratch.table, self._scratch.common)
-        arguments = (window, position, matches.last, *no_candidates, *unindexed, *scratch, capacity, 0)
-        return with_more(
-            matches, position, _first_matches(capacity, int(score_near(self._distances, subscriptions, *arguments)))
-        )
+        arguments = (window, position, matches.last, *no_candidates, *unindexed, *scratch, empty, 0)
+        return with_more(matches, position, _first_matches(empty, int(score_near(self._distances, subscriptions, *arguments))))
 
     # --- insight and disk --------------------------------------------------------------------------------------------
 
     def explain(self, subscriptions: RankedSubscriptions, number: int) -> list[str]:
-        where = "in no list yet, looked at by every message" if number in self._in_no_list() else "in the first part"
-        where = "in the second part" if number in self._delta else where
+        where = "in no list yet, checked by every message" if number in self._in_no_list() else "in the base part"
+        where = "in the delta part" if number in self._delta else where
         return [f"{where}, with threshold {self._filed_threshold[number]:.6g}"]
 
     def stats(self) -> dict[str, int | float]:

@@ -52,19 +52,21 @@ def record_change(n, tick_of, subscription_of, number_of, change_of, score_of, t
 @inline_kernel
 def find_unique(keys, key_at, numbers32, numbers32_start, size, oldest, key):
     """The position of the only living message with a key; NONE if there is none, SEVERAL if there are more."""
-    found = NONE
+    position = NONE
     for i in range(0, size, GROUP):
         n = min(GROUP, size - i)
-        found = merge_unique(found, i, living(numbers32, numbers32_start + i, n, oldest) & key_lanes(keys, key_at + i, n, key))
-    return found
+        position = merge_unique(
+            position, i, living(numbers32, numbers32_start + i, n, oldest) & key_lanes(keys, key_at + i, n, key)
+        )
+    return position
 
 
 @inline_kernel
-def merge_unique(found, i, lanes):
+def merge_unique(position, i, lanes):
     """The result of `find_unique` after another group of lanes, which begins at position `i`."""
     if lanes != 0:
-        found = i + lowest_lane(lanes) if found == NONE and lanes & (lanes - 1) == 0 else SEVERAL
-    return found
+        position = i + lowest_lane(lanes) if position == NONE and lanes & (lanes - 1) == 0 else SEVERAL
+    return position
 
 
 @inline_kernel

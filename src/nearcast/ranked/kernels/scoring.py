@@ -101,8 +101,8 @@ def dot_of(subscriptions, window, s, position, common):
 
 
 @inline_kernel
-def dot_of_few(keyword, value, begin, end, own, at, n_words):
-    """The same for the words of a record, from `at` of `own` on.
+def dot_of_few(keyword, value, begin, end, words, at, n_words):
+    """The same for the words of a record, from `at` of `words` on.
 
     Neither their number nor which are shared can be predicted, so there is no branch on it.
     """
@@ -111,11 +111,11 @@ def dot_of_few(keyword, value, begin, end, own, at, n_words):
     a = b = c = d = e = NOWHERE
     for first in range(begin, end, LANES):
         n = min(LANES, end - first)
-        a = place_of(keyword, first, n, own[at], a)
-        b = place_of(keyword, first, n, own[at + 1], b)
-        c = place_of(keyword, first, n, own[at + 2], c)
-        d = place_of(keyword, first, n, own[at + 3], d)
-        e = place_of(keyword, first, n, own[at + 4], e)
+        a = position_of(keyword, first, n, words[at], a)
+        b = position_of(keyword, first, n, words[at + 1], b)
+        c = position_of(keyword, first, n, words[at + 2], c)
+        d = position_of(keyword, first, n, words[at + 3], d)
+        e = position_of(keyword, first, n, words[at + 4], e)
     # What follows the words of a record does not count.
     a, b, c = (a if n_words > 0 else NOWHERE), (b if n_words > 1 else NOWHERE), (c if n_words > 2 else NOWHERE)
     d, e = (d if n_words > 3 else NOWHERE), (e if n_words > 4 else NOWHERE)
@@ -124,9 +124,9 @@ def dot_of_few(keyword, value, begin, end, own, at, n_words):
 
 
 @inline_kernel
-def place_of(keyword, at, n, own, otherwise):
+def position_of(keyword, at, n, word, otherwise):
     """The position of a keyword among up to sixteen, or `otherwise`."""
-    lanes = equal_lanes(keyword, at, n, own)
+    lanes = equal_lanes(keyword, at, n, word)
     return at + (lowest_lane(lanes | _NO_LANE) & _LAST_LANE) if lanes != 0 else otherwise
 
 
@@ -137,19 +137,19 @@ def value_at(value, at):
 
 
 @inline_kernel
-def gather_in_order(keyword, value, at, end, own, own_at, n_words, common):
+def gather_in_order(keyword, value, at, end, words, word_at, n_words, common):
     """Write the values of the words that two sorted runs of words share; returns their number."""
-    own_end = own_at + n_words
+    word_end = word_at + n_words
     n_common = 0
-    while at < end and own_at < own_end:
-        if keyword[at] == own[own_at]:
+    while at < end and word_at < word_end:
+        if keyword[at] == words[word_at]:
             common[n_common] = value[at]
             n_common += 1
-            at, own_at = at + 1, own_at + 1
-        elif keyword[at] < own[own_at]:
+            at, word_at = at + 1, word_at + 1
+        elif keyword[at] < words[word_at]:
             at += 1
         else:
-            own_at += 1
+            word_at += 1
     return n_common
 
 

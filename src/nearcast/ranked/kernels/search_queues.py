@@ -79,9 +79,9 @@ _N_PARTS, _HIGHEST = 0, 1
 class BoundQueue(NamedTuple):
     """Capacity for all parts of one search; a search touches only the beginning."""
 
-    at: np.ndarray  # int64[2], how many parts there are, and the highest shelf that may have one
-    front: np.ndarray  # int32[N_SHELVES], place of the first part of each shelf, or NOTHING
-    next: np.ndarray  # int32[capacity], place of the part behind
+    at: np.ndarray  # int64[2], how many parts there are, and the highest bucket that may have one
+    front: np.ndarray  # int32[N_BUCKETS], position of the first part of each bucket, or NOTHING
+    next: np.ndarray  # int32[capacity], position of the next part
     bound: np.ndarray  # float64[capacity]
     part: np.ndarray  # int64[capacity]
 

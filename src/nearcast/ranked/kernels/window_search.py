@@ -95,21 +95,21 @@ def search_tail(search, s, turn, first, n, n_best):
     is_lonlat, max_distance = search.distances
     n_words, squares = subscriptions.n_words[s], 0.0
     for i in range(n_words):
-        own, at = subscriptions.first[s] + i, i
-        while at > 0 and weight_of[keyword[order[at - 1]]] < weight_of[keyword[own]]:
+        word, at = subscriptions.first[s] + i, i
+        while at > 0 and weight_of[keyword[order[at - 1]]] < weight_of[keyword[word]]:
             order[at] = order[at - 1]
             at -= 1
-        order[at] = own
-        squares += weight_of[keyword[own]] ** 2
+        order[at] = word
+        squares += weight_of[keyword[word]] ** 2
     least = least_useful(search, first, n, n_best)
     for i in range(n_words):
-        own = keyword[order[i]]
+        word = keyword[order[i]]
         # An upper bound for messages without the words before, which weigh more.
         similar = min(1.0, math.sqrt(max(0.0, squares) + _SUBTRACTED * length * length) / length) + ROUNDING
-        squares -= weight_of[own] ** 2
+        squares -= weight_of[word] ** 2
         if spatial + (1.0 - spatial) * similar < least:
             break
-        posting = tail.last_of[own] if own < tail.last_of.size else NO_POSTING
+        posting = tail.last_of[word] if word < tail.last_of.size else NO_POSTING
         while posting != NO_POSTING:
             message = tail.message[posting]
             posting = tail.before[posting]

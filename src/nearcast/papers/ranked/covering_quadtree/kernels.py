@@ -256,7 +256,7 @@ def find_candidates(index, scratch, subscriptions, window, buffers, run, positio
     column = column_at(x, cover.x0, cover.x1, cover.levels)
     row = column_at(y, cover.y0, cover.y1, cover.levels)
     per_subscription = cover.levels * QUARTERS
-    n_found = n_lists = n_seen = n_met = n_scored = 0
+    n_reached = n_lists = n_seen = n_met = n_scored = 0
     for depth in range(1, cover.levels + 1):
         across, up = column >> (cover.levels - depth), row >> (cover.levels - depth)
         quarter_at = (depth - 1) * QUARTERS + (across & 1) + 2 * (up & 1)
@@ -285,9 +285,9 @@ def find_candidates(index, scratch, subscriptions, window, buffers, run, positio
             exact = proximity(cover.is_lonlat, cover.max_distance, subscriptions.x[s], subscriptions.y[s], x, y)
             score = relevance(weight, exact, similarity_of(subscriptions, window, run.scores, s, position))
             if score >= threshold[s]:
-                run.candidate[n_found] = s
-                run.candidate_score[n_found] = score
-                n_found += 1
+                run.candidate[n_reached] = s
+                run.candidate_score[n_reached] = score
+                n_reached += 1
     counts[CELLS] += cover.levels
     counts[LISTS] += n_lists
     counts[POSTINGS_SEEN] += n_seen
@@ -295,7 +295,7 @@ def find_candidates(index, scratch, subscriptions, window, buffers, run, positio
     counts[SCORED] += n_scored
     run.counters[NODES] += n_lists
     run.counters[CANDIDATES] += n_scored
-    return n_found
+    return n_reached
 
 
 @kernel

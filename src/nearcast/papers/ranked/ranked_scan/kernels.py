@@ -37,11 +37,16 @@ def find_candidates(distances, spread, subscriptions, window, buffers, run, posi
         subscriptions.keyword,
         subscriptions.is_alive,
     )
-    own_x, own_y, weight, length = subscriptions.x, subscriptions.y, subscriptions.spatial_weight, subscriptions.length
+    subscription_x, subscription_y, weight, length = (
+        subscriptions.x,
+        subscriptions.y,
+        subscriptions.spatial_weight,
+        subscriptions.length,
+    )
     threshold, common = buffers.threshold, run.scores
     for at in range(begin, end):
         spread[message_keyword[at]] = value[at]
-    n_found = 0
+    n_reached = 0
     n_tested = 0
     for s in range(threshold.size):
         if is_alive[s] == 0:
@@ -55,13 +60,13 @@ def find_candidates(distances, spread, subscriptions, window, buffers, run, posi
         if n_common == 0:
             continue
         similar = similarity(steady_sum(common, n_common), message_length, length[s])
-        near = proximity(is_lonlat, max_distance, own_x[s], own_y[s], x, y)
+        near = proximity(is_lonlat, max_distance, subscription_x[s], subscription_y[s], x, y)
         score = relevance(weight[s], near, similar)
         if score >= threshold[s]:
-            run.candidate[n_found] = s
-            run.candidate_score[n_found] = score
-            n_found += 1
+            run.candidate[n_reached] = s
+            run.candidate_score[n_reached] = score
+            n_reached += 1
     for at in range(begin, end):
         spread[message_keyword[at]] = 0.0
     run.counters[CANDIDATES] += n_tested
-    return n_found
+    return n_reached

@@ -53,15 +53,15 @@ _NO_WORD = -1.0
 
 
 @kernel
-def find_best(tree: TreeArrays, frame: Frame, search: SearchArrays, queue, numbers, turns, n_wanted, start, n_found):
+def find_best(tree: TreeArrays, frame: Frame, search: SearchArrays, queue, numbers, turns, n_requested, start, n_reached):
     """Write the best messages of each of these subscriptions, best first, from `start[i]` on; `queue` is scratch."""
     tree, search, queue = borrow(tree), borrow(search), borrow(queue)
     for turn in range(turns.size):
         i = turns[turn]
-        s, first, n_best = numbers[i], start[i], n_wanted[i]
+        s, first, n_best = numbers[i], start[i], n_requested[i]
         n = search_trees(tree, frame, search, queue, s, first, n_best)
         n = search_tail(search, s, turn + 1, first, n, n_best)
-        n_found[i] = n
+        n_reached[i] = n
         put_in_order(search.window.time, search.window.head[BASE], search.number, search.score, first, n)
 
 
@@ -71,14 +71,14 @@ def search_trees(tree, frame, search, queue, s, first, n_best):
     table, first_member, end_member, offset = tree.table, tree.first_member, tree.end_member, tree.offset
     window, limits, n_segments = search.window, search.limits, tree.table.shape[0]
     base, is_alive, counters = window.head[BASE], window.is_alive, search.counters
-    own_location = coordinates(frame, search.subscriptions.x[s], search.subscriptions.y[s])
+    center = coordinates(frame, search.subscriptions.x[s], search.subscriptions.y[s])
     n, least = 0, least_useful(search, first, 0, n_best)
     clear_queue(queue)
     for segment in range(n_segments):
         # Nothing in the segment is within the limits.
         if table[segment, END] > limits.first and table[segment, FIRST] < limits.end:
             root = table[segment, N_NODES] - 1
-            reached = most_in(tree, frame, search.subscriptions, s, own_location, segment, root)
+            reached = most_in(tree, frame, search.subscriptions, s, center, segment, root)
             if reached >= least:
                 push_bound(queue, reached, root * n_segments + segment)
     while True:
@@ -91,7 +91,7 @@ def search_trees(tree, frame, search, queue, s, first, n_best):
         counters[N_ENTRIES] += end_member[at] - first_member[at]
         for member in range(first_member[at], end_member[at]):
             if node >= table[segment, N_LEAVES]:
-                reached = most_in(tree, frame, search.subscriptions, s, own_location, segment, member)
+                reached = most_in(tree, frame, search.subscriptions, s, center, segment, member)
                 if reached >= least:
                     push_bound(queue, reached, np.int64(member) * n_segments + segment)
                 continue
@@ -107,7 +107,7 @@ def search_trees(tree, frame, search, queue, s, first, n_best):
 
 
 @inline_kernel
-def most_in(tree, frame, subscriptions, s, own_location, segment, node):
+def most_in(tree, frame, subscriptions, s, center, segment, node):
     """An upper bound of the score of a message of a node; _NO_WORD if none has a word of the subscription."""
     box, message_weight, keyword, weight_of = tree.box, tree.message_weight, subscriptions.keyword, subscriptions.weight_of
     text = 0.0
@@ -120,7 +120,7 @@ def most_in(tree, frame, subscriptions, s, own_location, segment, node):
             text += weight * weight * message_weight[at]
     if not has_word:
         return _NO_WORD
-    x, y, z = own_location
+    x, y, z = center
     corner = 6 * (tree.table[segment, NODE_START] + node)
     dx = max(0.0, box[corner] - x, x - box[corner + 3])
     dy = max(0.0, box[corner + 1] - y, y - box[corner + 4])

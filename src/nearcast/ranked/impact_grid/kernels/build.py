@@ -284,9 +284,9 @@ def sort_keys(key, posting_of, key2, posting_of2, n, count):
     is_turned = False
     shift = 0
     while most >> shift > 0:
-        source, source_chosen, target, target_chosen = key, posting_of, key2, posting_of2
+        source, source_posting, target, target_posting = key, posting_of, key2, posting_of2
         if is_turned:
-            source, source_chosen, target, target_chosen = key2, posting_of2, key, posting_of
+            source, source_posting, target, target_posting = key2, posting_of2, key, posting_of
         count[:] = 0
         for i in range(n):
             count[((source[i] >> shift) & 2047) + 1] += 1
@@ -296,7 +296,7 @@ def sort_keys(key, posting_of, key2, posting_of2, n, count):
             digit = (source[i] >> shift) & 2047
             to = count[digit]
             count[digit] = to + 1
-            target[to], target_chosen[to] = source[i], source_chosen[i]
+            target[to], target_posting[to] = source[i], source_posting[i]
         is_turned = not is_turned
         shift += 11
     return is_turned

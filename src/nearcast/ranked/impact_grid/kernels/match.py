@@ -168,20 +168,33 @@ def list_of(slot, key):
 
 @kernel
 def scan_lists(
-    words, parts, grid, frame, window, first, last, lists, figures, relative_weight, word_facts, record, near, near_start
+    words,
+    parts,
+    grid,
+    frame,
+    window,
+    first,
+    last,
+    lists,
+    figures,
+    relative_weight,
+    word_facts,
+    record,
+    candidate,
+    candidate_start,
 ):
     """Write the candidates of each message; returns the number of lists scanned, or LACKS_CAPACITY."""
     words, window, parts = borrow(words), borrow(window), borrow(parts)
     item, item_word, item_start = borrow(lists)
-    figures, relative_weight, word_facts, record, near, near_start = borrow(
-        (figures, relative_weight, word_facts, record, near, near_start)
+    figures, relative_weight, word_facts, record, candidate, candidate_start = borrow(
+        (figures, relative_weight, word_facts, record, candidate, candidate_start)
     )
     entry0, entry1 = parts[0].entry, parts[1].entry
     n_columns = columns_before(grid.is_lonlat) + 1
     n, n_lists = 0, 0
     n_items = item_start[last - first]
     for position in range(first, last):
-        near_start[position - first] = n
+        candidate_start[position - first] = n
         describe_message(words, grid, frame, window, position, figures, relative_weight, word_facts)
         begin = window.keyword_start[position]
         for i in range(item_start[position - first], item_start[position - first + 1]):
@@ -189,36 +202,36 @@ def scan_lists(
             if ahead < n_items:
                 n_to_prefetch = min((item[ahead] & MOST_ENTRIES) * n_columns, _MAX_PREFETCHED * PER_LINE)
                 prefetch_list(entry0 if item_word[ahead] >= 0 else entry1, item[ahead], n_to_prefetch)
-            n_here = item[i] & MOST_ENTRIES
-            if n + n_here + LANES > near.size:
+            n_entries = item[i] & MOST_ENTRIES
+            if n + n_entries + LANES > candidate.size:
                 return LACKS_CAPACITY
-            n_lists += n_here != 0
+            n_lists += n_entries != 0
             word = item_word[i]
             if word >= 0:
-                n = scan_one(entry0, item[i], figures, relative_weight, word - begin, grid.is_lonlat, near, n)
+                n = scan_one(entry0, item[i], figures, relative_weight, word - begin, grid.is_lonlat, candidate, n)
             else:
-                n = scan_one(entry1, item[i], figures, relative_weight, -1 - word - begin, grid.is_lonlat, near, n)
-        for i in range(near_start[position - first], n):
-            prefetch(record, int(near[i]) * RECORD)
-    near_start[last - first] = n
+                n = scan_one(entry1, item[i], figures, relative_weight, -1 - word - begin, grid.is_lonlat, candidate, n)
+        for i in range(candidate_start[position - first], n):
+            prefetch(record, int(candidate[i]) * RECORD)
+    candidate_start[last - first] = n
     return n_lists
 
 
 @inline_kernel
-def scan_one(entry, packed_list, figures, relative_weight, word, is_lonlat, near, n):
+def scan_one(entry, packed_list, figures, relative_weight, word, is_lonlat, candidate, n):
     """Append the candidates of a list; returns how many there are then."""
     at, n_left = (packed_list >> COUNT_BITS) * PER_LINE, packed_list & MOST_ENTRIES
     while n_left > 0:
-        n_here = min(LANES, n_left)
+        n_entries = min(LANES, n_left)
         if is_lonlat:
-            lanes = near_on_sphere(entry, at, n_here, figures, relative_weight, word)
+            lanes = near_on_sphere(entry, at, n_entries, figures, relative_weight, word)
         else:
-            lanes = near_in_plane(entry, at, n_here, figures, relative_weight, word)
-        at += columns_before(is_lonlat) * n_here
+            lanes = near_in_plane(entry, at, n_entries, figures, relative_weight, word)
+        at += columns_before(is_lonlat) * n_entries
         # Without a branch: about every third block has a candidate.
-        n = append_lanes(entry, at, lanes, near, n)
-        at += n_here
-        n_left -= n_here
+        n = append_lanes(entry, at, lanes, candidate, n)
+        at += n_entries
+        n_left -= n_entries
     return n
 
 
@@ -280,15 +293,30 @@ POSITION, N_REACHED, N_LISTS, N_NEAR = range(4)
 
 @kernel
 def find_matches(
-    distances, words, parts, grid, frame, subscriptions, window, unindexed, unindexed_bits, scratch, near, matches, at, n_enough
+    distances,
+    words,
+    parts,
+    grid,
+    frame,
+    subscriptions,
+    window,
+    unindexed,
+    unindexed_bits,
+    scratch,
+    candidate,
+    matches,
+    at,
+    n_enough,
 ):
     """Write the subscriptions that the messages of `matches` reach, from `at` on, until there are enough.
 
     Returns DONE, or what is lacking.
     """
     words, parts, subscriptions, window = borrow(words), borrow(parts), borrow(subscriptions), borrow(window)
-    unindexed, unindexed_bits, scratch, near, matches, at = borrow((unindexed, unindexed_bits, scratch, near, matches, at))
-    item, item_word, item_start, near_start, figures, relative_weight, word_facts, table, common, repeated = scratch
+    unindexed, unindexed_bits, scratch, candidate, matches, at = borrow(
+        (unindexed, unindexed_bits, scratch, candidate, matches, at)
+    )
+    item, item_word, item_start, candidate_start, figures, relative_weight, word_facts, table, common, repeated = scratch
     n_at_once = _FEWEST_AT_ONCE
     while at[POSITION] < matches.last and at[N_REACHED] < n_enough:
         first = at[POSITION]
@@ -314,13 +342,13 @@ def find_matches(
             relative_weight,
             word_facts,
             subscriptions.record,
-            near,
-            near_start,
+            candidate,
+            candidate_start,
         )
         if n_lists == LACKS_CAPACITY:
             return LACKS_NEAR
-        n_before, n_looked_at = at[N_REACHED], near_start[last - first] + (last - first) * unindexed.size
-        if n_before + n_looked_at > matches.score.size:
+        n_before, n_checked = at[N_REACHED], candidate_start[last - first] + (last - first) * unindexed.size
+        if n_before + n_checked > matches.score.size:
             return LACKS_REACHED
         at[N_REACHED] = score_near(
             distances,
@@ -328,8 +356,8 @@ def find_matches(
             window,
             first,
             last,
-            near,
-            near_start,
+            candidate,
+            candidate_start,
             unindexed,
             unindexed_bits,
             table,
@@ -337,9 +365,9 @@ def find_matches(
             matches,
             n_before,
         )
-        n_wanted = _REACHED_AT_ONCE * (last - first) // max(1, at[N_REACHED] - n_before)
-        n_at_once = min(max(n_wanted, _FEWEST_AT_ONCE), MOST_AT_ONCE)
+        n_next = _REACHED_AT_ONCE * (last - first) // max(1, at[N_REACHED] - n_before)
+        n_at_once = min(max(n_next, _FEWEST_AT_ONCE), MOST_AT_ONCE)
         at[POSITION] = last
         at[N_LISTS] += n_lists
-        at[N_NEAR] += n_looked_at
+        at[N_NEAR] += n_checked
     return DONE

@@ -119,9 +119,9 @@ def find_best(
     n_lines,
     numbers,
     turns,
-    n_wanted,
+    n_requested,
     start,
-    n_found,
+    n_written,
 ):
     """Write the best messages of each of these subscriptions, best first, from `start[i]` on.
 
@@ -130,13 +130,13 @@ def find_best(
     grid, search, words = borrow(grid), borrow(search), borrow(words)
     for turn in range(turns.size):
         i = turns[turn]
-        s, first, n_best = numbers[i], start[i], n_wanted[i]
+        s, first, n_best = numbers[i], start[i], n_requested[i]
         for segment in range(grid.table.shape[0]):
             rank_words(grid, search.subscriptions, words, s, segment)
-        own_location = coordinates(frame, search.subscriptions.x[s], search.subscriptions.y[s])
-        n = search_lists(grid, frame, search, words, n_lines, s, own_location, first, n_best)
+        center = coordinates(frame, search.subscriptions.x[s], search.subscriptions.y[s])
+        n = search_lists(grid, frame, search, words, n_lines, s, center, first, n_best)
         n = search_tail(search, s, turn + 1, first, n, n_best)
-        n_found[i] = n
+        n_written[i] = n
         put_in_order(search.window.time, search.window.head[BASE], search.number, search.score, first, n)
 
 
@@ -193,7 +193,7 @@ def list_with(grid, segment, word):
 
 
 @inline_kernel
-def search_lists(grid, frame, search, words, n_lines, s, own_location, first, n_best):
+def search_lists(grid, frame, search, words, n_lines, s, center, first, n_best):
     """Take groups, blocks and entries from the most promising down, until none can be good enough.
 
     Groups and blocks are opened, entries scored. Returns how many of the best there are.
@@ -211,13 +211,13 @@ def search_lists(grid, frame, search, words, n_lines, s, own_location, first, n_
             list_at, list_number = table[segment, BORDER_START] + words.list_of[segment, rank], segment * n_words + rank
             if group_start[list_at] < group_start[list_at + 1]:
                 begin, end = group_start[list_at], group_start[list_at + 1]
-                push_runs(grid, frame, search, words, s, own_location, least, list_number, begin, end, True)
+                push_runs(grid, frame, search, words, s, center, least, list_number, begin, end, True)
             elif block_start[list_at] < block_start[list_at + 1]:
                 begin, end = block_start[list_at], block_start[list_at + 1]
-                push_runs(grid, frame, search, words, s, own_location, least, list_number, begin, end, False)
+                push_runs(grid, frame, search, words, s, center, least, list_number, begin, end, False)
             else:
                 begin, end = np.int64(entry_start[list_at]), np.int64(entry_start[list_at + 1])
-                push_entries(grid, frame, search, words, s, own_location, least, list_number, begin, end)
+                push_entries(grid, frame, search, words, s, center, least, list_number, begin, end)
     while True:
         at = pop_bound(queue, least)
         if at == NOTHING:
@@ -240,11 +240,11 @@ def search_lists(grid, frame, search, words, n_lines, s, own_location, first, n_
         if is_group:
             begin = block_start[list_at] + (run - group_start[list_at]) * GROUP
             end = min(begin + GROUP, np.int64(block_start[list_at + 1]))
-            push_runs(grid, frame, search, words, s, own_location, least, list_number, begin, end, False)
+            push_runs(grid, frame, search, words, s, center, least, list_number, begin, end, False)
         else:
             begin = entry_start[list_at] + (run - block_start[list_at]) * BLOCK
             end = min(begin + BLOCK, np.int64(entry_start[list_at + 1]))
-            push_entries(grid, frame, search, words, s, own_location, least, list_number, begin, end)
+            push_entries(grid, frame, search, words, s, center, least, list_number, begin, end)
 
 
 @inline_kernel
@@ -295,14 +295,14 @@ def score_record(search, record, as_number, at, s, rank, least_rank):
 
 
 @inline_kernel
-def push_runs(grid, frame, search, words, s, own_location, least, list_number, begin, end, is_group):
+def push_runs(grid, frame, search, words, s, center, least, list_number, begin, end, is_group):
     """Queue the groups or blocks that may hold good enough messages."""
     n_words = search.subscriptions.n_words[s]
     segment, rank = list_number // n_words, list_number % n_words
     runs, first = grid.block, grid.table[segment, BLOCK_START]
     if is_group:
         runs, first = grid.group, grid.table[segment, GROUP_START]
-    x, y, z = own_location
+    x, y, z = center
     spatial, text, most = search.subscriptions.spatial_weight[s], words.text[segment, rank], words.most[segment, rank]
     search.counters[N_PARTS] += end - begin
     for run in range(begin, end):
@@ -317,12 +317,12 @@ def push_runs(grid, frame, search, words, s, own_location, least, list_number, b
 
 
 @inline_kernel
-def push_entries(grid, frame, search, words, s, own_location, least, list_number, begin, end):
+def push_entries(grid, frame, search, words, s, center, least, list_number, begin, end):
     """Queue the entries that may be good enough."""
     n_words, n, reached = search.subscriptions.n_words[s], end - begin, words.reached
     segment, rank = list_number // n_words, list_number % n_words
     first, first_record = grid.table[segment, ENTRY_START] + ENTRY * begin, grid.table[segment, RECORD_START]
-    bound_entries(grid, frame, search.subscriptions, words, s, own_location, segment, rank, first, n)
+    bound_entries(grid, frame, search.subscriptions, words, s, center, segment, rank, first, n)
     search.counters[N_ENTRIES] += n
     offset = grid.entry[first + OFFSET * n :][:n]
     for i in range(n):
@@ -331,7 +331,7 @@ def push_entries(grid, frame, search, words, s, own_location, least, list_number
 
 
 @inline_kernel
-def bound_entries(grid, frame, subscriptions, words, s, own_location, segment, rank, first, n):
+def bound_entries(grid, frame, subscriptions, words, s, center, segment, rank, first, n):
     """Write an upper bound of the score of each entry: a message has the words whose bits it has."""
     reached, bit, text = words.reached, words.bit[segment], words.text[segment]
     figure, entry = grid.figure[first : first + ENTRY * n], grid.entry[first : first + ENTRY * n]
@@ -341,16 +341,16 @@ def bound_entries(grid, frame, subscriptions, words, s, own_location, segment, r
     for i in range(n):
         reached[i], plain[i] = 0.0, 0.0
     for word in range(rank, words.n[segment]):
-        own_bit, own_text = bit[word], text[word] - text[word + 1]
+        word_bit, word_text = bit[word], text[word] - text[word + 1]
         for i in range(n):
-            plain[i] += own_text * ((signature[i] >> own_bit) & 1)
-            reached[i] += own_text * ((repeated[i] >> own_bit) & 1)
+            plain[i] += word_text * ((signature[i] >> word_bit) & 1)
+            reached[i] += word_text * ((repeated[i] >> word_bit) & 1)
     for i in range(n):
         reached[i] = min(plain[i] * message_weight[i], plain[i] * once[i] + reached[i] * more[i])
     x, y, z = figure[LOCATION * n :][:n], figure[(LOCATION + 1) * n :][:n], figure[(LOCATION + 2) * n :][:n]
-    own_x, own_y, own_z = own_location
+    center_x, center_y, center_z = center
     spatial, most = subscriptions.spatial_weight[s], words.most[segment, rank]
     for i in range(n):
-        dx, dy, dz = x[i] - own_x, y[i] - own_y, z[i] - own_z
+        dx, dy, dz = x[i] - center_x, y[i] - center_y, z[i] - center_z
         near = nearest_possible(frame, dx * dx + dy * dy + dz * dz)
         reached[i] = spatial * near + (1.0 - spatial) * min(most, reached[i]) + ROUNDING

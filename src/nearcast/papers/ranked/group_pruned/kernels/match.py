@@ -75,8 +75,8 @@ def run_ticks(
         if position == ALL_ARRIVED:
             return DONE
         if position != UNFINISHED:
-            n_found = find_candidates(lists, distances, scratch, is_grouped, subscriptions, window, buffers, run, position)
-            run.at[N_CANDIDATES] = n_found
+            n_reached = find_candidates(lists, distances, scratch, is_grouped, subscriptions, window, buffers, run, position)
+            run.at[N_CANDIDATES] = n_reached
         stopped = finish_tick(subscriptions, window, buffers, calendar, snapshots, run, changes, rules)
         if stopped != DONE:
             return stopped
@@ -101,7 +101,7 @@ def find_candidates(lists, distances, scratch, is_grouped, subscriptions, window
     x, y = window.x[position], window.y[position]
     stamp[stamp.size - 1] += 1
     n_words = order_words(lists, window, position, message, bits)
-    n_found = n_pending = n_seen = n_located = n_entered = n_entries_seen = 0
+    n_reached = n_pending = n_seen = n_located = n_entered = n_entries_seen = 0
     for j in range(n_words):
         word = int(message[WORD, j])
         share, after_most, after_length = message[SHARE, j], message[AFTER_MOST, j], message[AFTER_LENGTH, j]
@@ -166,12 +166,12 @@ def find_candidates(lists, distances, scratch, is_grouped, subscriptions, window
                 pending[n_pending] = s
                 n_pending += 1
                 if n_pending == pending.size:
-                    n_found = score_pending(
-                        distances, pending, n_pending, stamp, counts, subscriptions, window, buffers, run, position, n_found
+                    n_reached = score_pending(
+                        distances, pending, n_pending, stamp, counts, subscriptions, window, buffers, run, position, n_reached
                     )
                     n_pending = 0
-    n_found = score_pending(
-        distances, pending, n_pending, stamp, counts, subscriptions, window, buffers, run, position, n_found
+    n_reached = score_pending(
+        distances, pending, n_pending, stamp, counts, subscriptions, window, buffers, run, position, n_reached
     )
     counts[LISTS] += n_words
     counts[GROUPS_SEEN] += n_seen
@@ -179,7 +179,7 @@ def find_candidates(lists, distances, scratch, is_grouped, subscriptions, window
     counts[GROUPS_ENTERED] += n_entered
     counts[ENTRIES_SEEN] += n_entries_seen
     run.counters[NODES] += n_seen
-    return n_found
+    return n_reached
 
 
 @inline_kernel
@@ -236,7 +236,7 @@ def prefetch_subscription(subscriptions, buffers, stamp, s):
 
 
 @kernel
-def score_pending(distances, pending, n_pending, stamp, counts, subscriptions, window, buffers, run, position, n_found):
+def score_pending(distances, pending, n_pending, stamp, counts, subscriptions, window, buffers, run, position, n_reached):
     """Score subscriptions, each once per message, and write those whose threshold is reached; returns their number."""
     subscriptions, window, buffers, run = borrow(subscriptions), borrow(window), borrow(buffers), borrow(run)
     is_lonlat, max_distance = distances
@@ -252,12 +252,12 @@ def score_pending(distances, pending, n_pending, stamp, counts, subscriptions, w
         )
         score = relevance(subscriptions.spatial_weight[s], near, similarity_of(subscriptions, window, run.scores, s, position))
         if score >= buffers.threshold[s]:
-            run.candidate[n_found] = s
-            run.candidate_score[n_found] = score
-            n_found += 1
+            run.candidate[n_reached] = s
+            run.candidate_score[n_reached] = score
+            n_reached += 1
     counts[SCORED] += n_scored
     run.counters[CANDIDATES] += n_scored
-    return n_found
+    return n_reached
 
 
 @kernel
