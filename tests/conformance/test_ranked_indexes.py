@@ -13,21 +13,21 @@ from nearcast.ranked.factory import BUFFER_KINDS
 from nearcast.testing.budget import Budget, current_budget
 from nearcast.testing.scenarios.ranked import run_ranked_worlds
 
-# Options worth a run of their own: buffers that are often refilled, and often full.
+# Options worth a run: buffers that are often refilled, and often full.
 BUFFERS: dict[str, list[dict[str, Any]]] = {
     "cost_skyband": [{}, {"refill_cost": 10.0}],
     "skyband": [{}, {"ratio": 1.0}],
     "kmax": [{}, {"factor": 1.0}],
     "floor": [{}, {"spare": 0.0}],
 }
-# And indexes whose parts are small: most worlds have fewer subscriptions than one group has room for.
+# Indexes with small parts: most worlds have fewer subscriptions than fit into one group.
 INDEXES: dict[str, list[dict[str, Any]]] = {
     "individually_pruned": [{"group_size": 2, "weight_groups": 1}, {}],
     "group_pruned": [{"group_size": 2, "weight_groups": 3}, {}, {"group_size": 5, "weight_groups": 100}],
     "covering_quadtree": [{}, {"levels": 1}],
     "impact_grid": [{"fresh": 0, "cell_cost": 1e-9}, {}],
 }
-# A ranked world has about a hundred ticks, each compared; half of them have a window of time.
+# A ranked world has about a hundred ticks, each compared; half of the worlds have a time window.
 SHARE_OF_WORLDS = 0.2
 WORLDS_OF_A_SOAK = 600
 WORLDS_OF_A_PART = 20
@@ -71,8 +71,8 @@ ALL_VARIANTS = [variant for index in nc.indexes("ranked") for variant in _varian
 # The second options of each buffer: they are refilled most often.
 @pytest.fixture(params=ALL_VARIANTS if current_budget().is_soak else ALL_VARIANTS[1::2], ids=str)
 def variant(request: pytest.FixtureRequest) -> Variant:
-    chosen: Variant = request.param
-    return chosen
+    selected: Variant = request.param
+    return selected
 
 
 def test_every_buffer_takes_part() -> None:
@@ -81,7 +81,7 @@ def test_every_buffer_takes_part() -> None:
 
 @pytest.mark.skipif(current_budget().is_soak, reason="a soak lives through more worlds")
 def test_random_worlds_give_the_answers_of_the_oracle(budget: Budget) -> None:
-    # The oracle is asked once for all indexes; the variants of each take the worlds in turn.
+    # The oracle runs once for all indexes; the variants of each take turns.
     own = [[variant for variant in ALL_VARIANTS if variant.index == name] for name in nc.indexes("ranked")]
     for number in range(int(SHARE_OF_WORLDS * budget.worlds)):
         run_ranked_worlds([variants[number % len(variants)].make_ranker for variants in own], 1, first=number)

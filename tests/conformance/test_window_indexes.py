@@ -1,4 +1,4 @@
-"""Every index of the window, against the definition of relevance, while messages come and end."""
+"""Every index of the window against the definition of relevance, while messages come and expire."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Found = list[tuple[int, float]]
 
 
 class World:
-    """A window that slides, subscriptions, and the answers by definition; the same for the same seed."""
+    """A sliding window, subscriptions, and the results by definition; the same for the same seed."""
 
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng([42, seed])
@@ -48,14 +48,14 @@ class World:
         x, y = self.places(N_SUBSCRIPTIONS)
         spatial = self.rng.choice([0.0, 0.2, 0.5, 0.9, 1.0], N_SUBSCRIPTIONS)
         numbers, k = np.arange(N_SUBSCRIPTIONS, dtype=np.int32), np.ones(N_SUBSCRIPTIONS, np.int32)
-        # Words that no message has, too.
+        # Also words that no message has.
         self.weights = np.append(self.weights, 1.0)
         words = self.words(N_SUBSCRIPTIONS, 4, self.n_words + 1)
         self.subscriptions.put(RankedSubscriptionBatch(numbers, x, y, spatial, k, *words), self.weights)
 
     def places(self, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         drawn = self.rng.uniform(-1, 1, (2, n))
-        # Often the same few places: equal scores.
+        # Often the same few locations: equal scores.
         drawn = np.round(drawn * 2) / 2 if self.rng.random() < 0.5 else drawn
         x, y = drawn * np.array([[180.0], [90.0]]) if self.distances.is_lonlat else drawn
         return x, y
@@ -66,7 +66,7 @@ class World:
         return start, np.concatenate(drawn).astype(np.int32)
 
     def arrive(self, indexes: list[WindowIndex]) -> None:
-        """Messages come, and then some end; the oldest, or all but a few stragglers."""
+        """Messages arrive, then some expire: the oldest, or all but a few."""
         self.append(indexes, int(self.rng.integers(60, 120)) if self.is_crowded else int(self.rng.integers(1, 40)))
         alive = self.window.layout().is_alive
         if self.rng.random() < 0.7:
@@ -78,7 +78,7 @@ class World:
             self.window.drop_expired()
 
     def append(self, indexes: list[WindowIndex], n: int) -> None:
-        """So many messages come."""
+        """`n` messages arrive."""
         first, (x, y) = self.window.n, self.places(n)
         # Some messages have no words.
         start, keyword = self.words(n, 6 if n > 3 else 1, self.n_words, least=0)
@@ -164,7 +164,7 @@ def test_answers_are_right_when_many_searches_leave_no_tail(budget: Budget, monk
 
 
 class Counted(BackgroundTask[Segment]):
-    """A thread whose piece is taken over whenever `turns` says so."""
+    """A merge in a thread that is done whenever `turns` says so."""
 
     begun = 0
     turns: Iterator[bool]
@@ -179,15 +179,15 @@ class Counted(BackgroundTask[Segment]):
 
 
 @pytest.fixture
-def beside(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pieces become larger ones soon, in a thread, and not because of a search."""
+def in_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Segments are merged soon, in a thread, and not because of a search."""
     for name, value in (("_MIN_IN_THREAD", 1), ("_GROWTH", 1), ("_LARGEST_SHARE", 1), ("_COST_OF_FRAGMENTS", 0)):
         monkeypatch.setattr(f"nearcast.ranked.window_segments.{name}", value)
     monkeypatch.setattr("nearcast.ranked.window_segments.BackgroundTask", Counted)
 
 
-# Taken over at the next piece, or some pieces later.
-@pytest.mark.usefixtures("beside")
+# Installed at the next segment, or some segments later.
+@pytest.mark.usefixtures("in_thread")
 @pytest.mark.parametrize("turns", [[True], [False, True], [False, False, False, True]], ids=str)
 def test_answers_are_right_whenever_a_piece_made_in_a_thread_is_taken_over(
     turns: list[bool], budget: Budget, monkeypatch: pytest.MonkeyPatch
@@ -197,7 +197,7 @@ def test_answers_are_right_whenever_a_piece_made_in_a_thread_is_taken_over(
     assert Counted.begun > 10
 
 
-@pytest.mark.usefixtures("beside")
+@pytest.mark.usefixtures("in_thread")
 def test_without_room_for_a_larger_piece_the_smaller_ones_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_memory() -> Segment:
         raise MemoryError("no room")
@@ -233,7 +233,7 @@ def test_long_lists_are_searched_from_the_most_promising_part_down(name: str, mo
     monkeypatch.setattr("nearcast.ranked.window_segments.TAIL", 8)
     world = World(2)
     index = index_class(WINDOW_INDEXES, name)(world.distances)
-    # Pieces of two thousand and less; in the larger ones each word has more messages than a group of blocks.
+    # Segments of two thousand messages and less; in the larger ones each word has more messages than a group of blocks.
     for n in (4000, 600):
         world.append([index], n)
     if name == "window_grid":
@@ -304,8 +304,8 @@ def test_a_saved_ranker_is_opened_with_another_index(tmp_path: Path) -> None:
         opened = nc.Ranker.open(tmp_path / "saved", index, is_mapped)
         assert opened.stats()["index"] == (index or "ranked_scan")
         assert opened.top_table().equals(ranker.top_table())
-        told = opened.publish([nc.Message(7, ["a"], (1, 0))])
-        assert {change.message_id for change in told} >= {7}
+        changes = opened.publish([nc.Message(7, ["a"], (1, 0))])
+        assert {change.message_id for change in changes} >= {7}
 
 
 def test_an_unknown_index_of_the_window_is_named() -> None:

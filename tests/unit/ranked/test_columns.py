@@ -1,4 +1,4 @@
-"""Subscribers and the window as columns: rows are put, replaced, weighed, cleared away."""
+"""Subscriptions and the window as columns: rows are added, replaced, weighted, dropped."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def arriving(first_id: int, words: list[list[int]]) -> ArrivingMessages:
     return ArrivingMessages(ids, np.zeros(n), np.zeros(n), np.zeros(n), start, keyword, np.ones(len(keyword), np.int32))
 
 
-def test_subscribers_are_put_replaced_and_removed() -> None:
+def test_subscriptions_are_put_replaced_and_removed() -> None:
     rows = RankedSubscriptions()
     rows.put(batch([0, 2], [[0, 1], [2]]), WEIGHTS)
     assert rows.alive().tolist() == [0, 2]
@@ -49,17 +49,17 @@ def test_subscribers_are_put_replaced_and_removed() -> None:
     rows.put(batch([], []), WEIGHTS)
 
 
-def test_all_that_a_score_needs_of_a_subscriber_is_in_one_line() -> None:
+def test_all_that_a_score_needs_of_a_subscription_is_in_one_line() -> None:
     rows = RankedSubscriptions()
     rows.put(batch([0], [[0, 1, 2]]), WEIGHTS)
     layout = rows.layout()
     assert layout.record[[X, Y, WEIGHT, LENGTH]].tolist() == [0.0, 0.0, 0.5, math.sqrt(14)]
     assert layout.record_words[[N_WORDS, WORDS, WORDS + 1, WORDS + 2]].tolist() == [3, 0, 1, 2]
-    # As of many: kernels are compiled once.
+    # A strided column, as of many records: kernels are compiled once.
     assert not layout.x.flags.c_contiguous
 
 
-def test_the_words_of_replaced_subscribers_are_cleared_away(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_words_of_replaced_subscriptions_are_cleared_away(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nearcast.ranked.subscriptions._LEAST_WASTE", 0)
     rows = RankedSubscriptions()
     for word in (0, 1, 2):
@@ -96,12 +96,12 @@ def test_a_window_that_counts_is_not_moved_while_it_fills() -> None:
     for first in range(20, 1000, 20):
         for each in (window, free):
             each.append(arriving(first, [[0], [1]] * 10), WEIGHTS)
-    # Its head is made anew each time.
+    # Its head is a new array each time.
     assert [array.ctypes.data for array in window.layout()][1:] == before[1:]
     assert window.n_bytes == free.n_bytes
     for one, other in zip(window.layout(), free.layout(), strict=True):
         assert np.array_equal(one, other)
-    # How many there will be is no promise to have memory for all of them at once.
+    # The expected number reserves no memory for all of them at once.
     assert MessageWindow(10**15).expected(12, 4) == 12 * 64
 
 
@@ -111,7 +111,7 @@ def test_ids_of_messages_that_are_gone_are_forgotten_by_and_by(seed: int, monkey
     rng, window, oldest = np.random.default_rng(seed), MessageWindow(), 0
     ids: list[int] = []
     for round in range(80):
-        # An id comes again now and then, when its message is over.
+        # An id is used again now and then, when its message has expired.
         first = 7 * round if round % 5 else 7 * max(0, round - 30)
         window.append(arriving(first, [[0]] * 7), WEIGHTS)
         ids += range(first, first + 7)

@@ -1,4 +1,4 @@
-"""The impact grid where its lists are divided into classes and cells, rebuilt and joined by parts filed later."""
+"""The impact grid with classes, cells, rebuilds and delta parts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nearcast.errors import IndexParameterError
 from nearcast.testing.budget import current_budget
 from nearcast.testing.scenarios.ranked import run_ranked_worlds
 
-# Limits of which small worlds are beyond: from so few on there are classes, cells, parts, and everything is filed anew.
+# Limits made so small that small worlds have classes, cells, parts and rebuilds.
 SMALL = {
     "rebuild._LEAST_CLASSED": 2,
     "rebuild._LEAST_IN_CLASS": 1,
@@ -101,7 +101,7 @@ def test_longer_subscriptions_than_a_record_has_room_for(space: str) -> None:
     ]
     for part in parts[:2]:
         assert not any(ranker.publish_table(part).num_rows for ranker in rankers)
-    # With the next message the first are filed, the next few in a part of their own, the last one nowhere yet.
+    # At the next message the first are filed, the next few in a delta part, the last one in no list.
     for at, (first, n) in enumerate(((0, 80), (80, 7), (87, 1))):
         found, expected = (_steps(ranker.subscribe_table(subscriptions.slice(first, n))) for ranker in rankers)
         assert found == expected

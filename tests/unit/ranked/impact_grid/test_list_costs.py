@@ -1,4 +1,4 @@
-"""What a look by way of a level costs: that at a list is shared by those who are in it."""
+"""The cost of an entry at each level: the cost of a list is shared by its entries."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ CLASS_SHIFT, LEVEL_SHIFT = 21, 18
 
 
 def prices_of(cells: dict[tuple[int, int], list[int]], n_classes: int) -> np.ndarray:
-    """By class and level, for so many subscriptions in each cell of a class and level."""
+    """Costs by class and level, for these numbers of entries in the cells of each."""
     key = [
         own << CLASS_SHIFT | level << LEVEL_SHIFT | cell
         for (own, level), numbers in cells.items()
         for cell, number in enumerate(numbers)
         for _ in range(number)
     ]
-    # What was there before does not count.
+    # Values from before do not count.
     list_cost, n_cells = np.full(n_classes * N_LEVELS, 7.0), np.full(n_classes * N_LEVELS, 7)
     set_list_costs(np.sort(np.array(key, np.int64)), len(key), list_cost, n_cells)
     return list_cost.reshape(n_classes, N_LEVELS)

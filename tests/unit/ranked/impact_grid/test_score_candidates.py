@@ -1,4 +1,4 @@
-"""What a message and a subscription have in common, looked up without branches and word by word."""
+"""The words that a message and a subscription share, looked up without branches and word by word."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def both_products(of_word, value_of, subscriptions, common, few, many):  # type:
 
 @kernel
 def place_words(of_word, value_of, keyword, value):  # type: ignore[no-untyped-def]
-    """Whether all of them are at home."""
+    """Whether all of them are in their home slots."""
     mask, is_at_home = of_word.size - 1, True
     for i in range(keyword.size):
         to = slot_for(of_word, mask, keyword[i])
@@ -66,7 +66,7 @@ def test_both_ways_give_the_same_product() -> None:
         keyword = np.sort(draw.choice(keywords, 12, replace=False))
         value = draw.random(12)
         of_word, value_of = empty_table(12)
-        # Values of messages before are still there.
+        # Values of earlier messages are still there.
         value_of[:] = 7.0
         is_at_home = place_words(of_word, value_of, keyword, value)
         both_products(of_word, value_of, subscriptions.layout(), common, few, many)

@@ -1,4 +1,4 @@
-"""Bounds of how near two points, and of how similar two sets of words, can be are never below how near and similar they are."""
+"""Bounds of proximity and of similarity are never below the exact values."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_no_point_is_nearer_than_its_bound(is_lonlat: bool, reach: float) -> Non
     rng = np.random.default_rng(3)
     n = 300
     x, y = rng.uniform(-1, 1, (2, n)) * ([[180.0], [90.0]] if is_lonlat else [[3.0], [2.0]])
-    # The poles, the antimeridian, or what is far beyond everything; and near neighbours.
+    # The poles, the antimeridian, or points far beyond everything; and near neighbours.
     x[:4], y[:4] = (-180.0, 180.0, 0.0, 90.0) if is_lonlat else (1e300, -1e300, 5.0, 0.0), (0.0, 0.0, 90.0, -90.0)
     other_x, other_y = x[rng.permutation(n)], y[rng.permutation(n)]
     other_x[100:] = (
@@ -87,13 +87,13 @@ def test_words_in_common_are_worth_no_more_than_the_heft_for_the_rarest_says(
     for at in range(n):
         message_weight = _message_weight(window, 0, at, frequency)
         others = [other for other in range(n) if rarity[other] > rarity[at]]
-        for chosen in (set_ for size in range(len(others) + 1) for set_ in combinations(others, size)):
-            common = window.keyword[[at, *chosen]]
-            product = sum(int(window.n_times[own]) * weight[window.keyword[own]] ** 2 for own in (at, *chosen))
+        for selected in (set_ for size in range(len(others) + 1) for set_ in combinations(others, size)):
+            common = window.keyword[[at, *selected]]
+            product = sum(int(window.n_times[own]) * weight[window.keyword[own]] ** 2 for own in (at, *selected))
             assert product / length <= message_weight * float((weight[common] ** 2).sum()) * (1 + 1e-12)
             if weight[window.keyword[at]] > 0:
                 averages.append((at, product / float((weight[common] ** 2).sum()) / length))
-    # And some words are worth as much.
+    # And some sets of words reach the bound.
     for at in {own for own, _ in averages}:
         assert max(average for own, average in averages if own == at) == pytest.approx(
             _message_weight(window, 0, at, frequency), rel=1e-8
@@ -104,5 +104,5 @@ def test_a_word_that_is_repeated_says_little_of_rarer_ones() -> None:
     window = _window([[0, 1, 1, 1, 1, 1]], np.array([4.0, 1.0]))
     frequency = np.array([1, 9])
     assert _message_weight(window, 0, 0, frequency) == pytest.approx((16 + 5) / 17 / window.length[0])
-    # The rarer word cannot be in common where the other one is the rarest that is.
+    # The rarer word cannot be shared where the other one is the rarest shared one.
     assert _message_weight(window, 0, 1, frequency) == pytest.approx(5 / window.length[0])

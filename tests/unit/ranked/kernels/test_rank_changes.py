@@ -19,7 +19,7 @@ def test_changes_of_one_message_in_one_list_are_added_up_where_the_first_is() ->
         sums[key] = sums.get(key, 0) + int(change[i])
         first.setdefault(key, i)
     total = np.empty_like(change)
-    # So full that many pairs meet others on the way to their place.
+    # So full that many pairs collide.
     slot = np.full(4096, EMPTY_SLOT, np.int32)
     sum_changes(subscription, message, score, change, slot, total)
     expected = np.zeros(n, np.int8)

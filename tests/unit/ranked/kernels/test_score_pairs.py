@@ -1,4 +1,4 @@
-"""Scores of all pairs of some subscriptions and some messages, beside the definition."""
+"""Scores of all pairs of some subscriptions and some messages, compared with the definition."""
 
 from __future__ import annotations
 

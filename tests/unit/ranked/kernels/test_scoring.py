@@ -1,4 +1,4 @@
-"""What the words in common of a message and a subscription add up to, by lanes and word by word."""
+"""The sum over the words that a message and a subscription share, by lanes and word by word."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def dots_of_all(subscriptions, window, common, dots):  # type: ignore[no-untyped
 
 
 def runs_of(draw: np.random.Generator, sizes: list[int]) -> tuple[np.ndarray, np.ndarray]:
-    """Sets of keywords that rise, one behind the other, and where each begins."""
+    """Sets of ascending keywords, one after the other, and where each begins."""
     sets = [np.sort(draw.choice(N_KEYWORDS, size, replace=False)) for size in sizes]
     return np.cumsum([0, *sizes]), np.concatenate(sets).astype(np.int32)
 
@@ -36,7 +36,7 @@ def test_sums_are_those_of_the_words_in_common_from_the_smallest_value_up(seed: 
     subscriptions = RankedSubscriptions()
     batch = RankedSubscriptionBatch(np.arange(n, dtype=np.int32), half, half, half, np.ones(n, np.int32), start, keyword)
     subscriptions.put(batch, np.ones(N_KEYWORDS))
-    # Words that are in messages stand behind those of a record, too; of one that is gone all do.
+    # Words of messages also stand after those of a record; for a removed subscription all do.
     subscriptions.clear_keywords(np.array([GONE], np.int32))
     rows = subscriptions.layout()
     for s in range(n):

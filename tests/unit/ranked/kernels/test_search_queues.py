@@ -1,4 +1,4 @@
-"""Parts come out of the queue by their bounds, shelf by shelf, each once, and none below what is asked for."""
+"""Parts come out of the queue by their bounds, bucket by bucket, each once, and none below the least bound."""
 
 from __future__ import annotations
 

@@ -52,11 +52,11 @@ def test_answers_are_those_of_the_twin(n: int) -> None:
 def check_keys(n: int) -> None:
     """Compare the operations of this level with their twins on `n` messages."""
     rng, plain = np.random.default_rng(n), simd_keys_plain
-    told = set()
+    changes = set()
     for oldest in (0, 5, (1 << 31) - 3, -(1 << 31) + 2):
         for _ in range(20):
             numbers32 = (oldest + rng.integers(-8, 8, n) + (1 << 31)) % (1 << 32) - (1 << 31)
-            # The last of all: no number behind is read. Keys are, up to thirty-two together, and do not count.
+            # The last numbers in memory: none behind is read. Keys are read in blocks of thirty-two; those behind do not count.
             keys = rng.choice(SOME_KEYS, 1 + -(-max(1, n) // KEY_LANES) * KEY_LANES).astype(np.uint16)
             numbers32 = np.concatenate([[7], numbers32]).astype(np.int32)
             alive, there = plain.living(numbers32, 1, n, oldest), (1 << n) - 1
@@ -71,7 +71,7 @@ def check_keys(n: int) -> None:
                     _largest(keys, 1, n, lanes),
                     _least_ahead(numbers32, 1, n, oldest, lanes),
                 ]
-                told.update(answers)
+                changes.update(answers)
                 expected = [plain.smallest(keys, 1, n, some), plain.largest(keys, 1, n, some)]
                 assert answers == [*expected, plain.least_ahead(numbers32, 1, n, oldest, some)]
-    assert n == 0 or len(told) > 5
+    assert n == 0 or len(changes) > 5

@@ -70,8 +70,8 @@ def test_the_frame_is_chosen_anew_when_many_more_have_come() -> None:
 def test_what_index_and_ranker_tell(tmp_path: Path) -> None:
     r = ranker("lonlat", levels=2)
     r.subscribe([nc.RankedSubscription(1, ["a", "b"], (10, 10))])
-    told = r.explain(nc.Message(1, ["a"], (0, 0)), 1)
-    assert told.path[0].startswith("7 cells cover the plane; 2 keywords: 14 lists of 1.0")
+    changes = r.explain(nc.Message(1, ["a"], (0, 0)), 1)
+    assert changes.path[0].startswith("7 cells cover the plane; 2 keywords: 14 lists of 1.0")
     r.save(tmp_path / "saved")
     again = nc.Ranker.open(tmp_path / "saved")
     again.publish([nc.Message(1, ["a"], (10, 10))])

@@ -1,4 +1,4 @@
-"""Lists in groups: bounds hold for every entry, whatever comes, goes, rises and falls."""
+"""Lists in groups: bounds hold for every entry, while subscriptions come and go and thresholds change."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def ranker(space: str = "plane", window: int = 12, **options: Any) -> nc.Ranker:
 
 
 def groups(index: Any) -> Iterator[tuple[int, NDArray[Any], NDArray[Any], NDArray[Any]]]:
-    """Each group: its keyword, its sides, its subscribers, the rows of its entries."""
+    """Each group: its keyword, its bounds, its subscriptions, the rows of its entries."""
     lists = index._lists
     for word in range(len(lists.rank)):
         for group in range(lists.first_group[word], lists.first_group[word] + lists.n_groups[word]):

@@ -68,7 +68,7 @@ def test_a_late_message_may_be_dominated_when_it_comes() -> None:
     assert admit(of, past, 0, K, 2, 0.5, True, True, n_kept) == REFUSED
     assert admit(of, past, 0, K, 3, 0.85, True, True, n_kept) == ADMITTED
     assert held(of) == [(0.9, 0), (0.85, 3), (0.8, 1)]
-    # It is newer than 0 and older than 1, so it counts against neither: 0 ranks before it, 1 is newer.
+    # It is newer than 0 and older than 1, so it dominates neither: 0 ranks before it, 1 is newer.
     assert of.dominators[:3].tolist() == [0, 0, 0]
 
 
