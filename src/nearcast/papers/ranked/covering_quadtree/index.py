@@ -19,8 +19,8 @@ from nearcast.papers.ranked.covering_quadtree.kernels import (
     FRAMED,
     POSTINGS,
     QUARTERS,
+    CellListArrays,
     Cover,
-    PostingArrays,
     post_many,
     remove_many,
     run_ticks,
@@ -75,7 +75,7 @@ class CoveringQuadtree(TickIndex):
         self._table = NumberTable()
         empty: dict[str, NDArray[Any]] = {name: np.empty(0, dtype) for name, dtype in _BY_LIST.items()}
         empty |= {"subscription": np.empty(0, np.int32), "share": np.empty(0, np.float32), "near": np.empty(0, np.float32)}
-        self._lists = PostingArrays(**empty, free=np.full(N_CLASSES, NO_CHUNK, np.int64), used=np.zeros(3, np.int64))
+        self._lists = CellListArrays(**empty, free=np.full(N_CLASSES, NO_CHUNK, np.int64), used=np.zeros(3, np.int64))
 
     @property
     def _per_word(self) -> int:
@@ -174,7 +174,7 @@ class CoveringQuadtree(TickIndex):
     def restore(self, arrays: Mapping[str, NDArray[Any]], distances: DistanceScale) -> None:
         box = arrays[_COVER]
         self._clear(distances, (float(box[0]), float(box[1]), float(box[2]), float(box[3])))
-        self._lists = PostingArrays(**{name: np.ascontiguousarray(arrays[name]) for name in PostingArrays._fields})
+        self._lists = CellListArrays(**{name: np.ascontiguousarray(arrays[name]) for name in CellListArrays._fields})
         self._table = NumberTable.from_arrays(
             {name.removeprefix(_TABLE): array for name, array in arrays.items() if name.startswith(_TABLE)}
         )

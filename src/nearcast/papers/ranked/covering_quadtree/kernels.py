@@ -39,7 +39,7 @@ class Cover(NamedTuple):
     levels: int
 
 
-class PostingArrays(NamedTuple):
+class CellListArrays(NamedTuple):
     """List `i` is `first[i]` … `first[i] + size[i] - 1`, by number; its cell and keyword are number `i` of a number table."""
 
     first: np.ndarray  # int64[lists]

@@ -25,8 +25,8 @@ from nearcast.papers.ranked.group_pruned.kernels.group import (
     N_BOUNDS,
     N_FIELDS,
     UNRANKED,
+    GroupedListArrays,
     GroupingRules,
-    ListArrays,
 )
 from nearcast.papers.ranked.group_pruned.kernels.insert import find_entry, insert_many, rekey_many, remove_many
 from nearcast.papers.ranked.group_pruned.kernels.match import run_ticks
@@ -90,7 +90,7 @@ class GroupPruned(TickIndex):
         empty |= {"bound": np.empty((N_BOUNDS, 0)), "subscription": np.empty(0, np.int32), "entry": np.empty(0, np.float32)}
         empty |= {"after": np.empty(0, np.int64)}
         empty |= {name: np.full(N_CLASSES, NO_CHUNK, np.int64) for name in ("free_groups", "free_entries")}
-        self._lists = ListArrays(**empty, used=np.zeros(5, np.int64), key=np.empty(0))
+        self._lists = GroupedListArrays(**empty, used=np.zeros(5, np.int64), key=np.empty(0))
         self._stamp = np.zeros(1, np.int64)
         self._message, self._bits = np.empty((4, 0)), np.empty(0, np.int64)
         self._over, self._opened, self._pending = np.empty(0), np.empty(0, np.int64), np.empty(_PENDING, np.int32)
@@ -200,11 +200,11 @@ class GroupPruned(TickIndex):
 
     def restore(self, arrays: Mapping[str, NDArray[Any]], distances: DistanceScale) -> None:
         self._clear(distances)
-        self._lists = ListArrays(**{name: np.ascontiguousarray(array) for name, array in arrays.items()})
+        self._lists = GroupedListArrays(**{name: np.ascontiguousarray(array) for name, array in arrays.items()})
 
 
 @dataclass(frozen=True, slots=True)
-class CellParameters(GroupParameters):
+class EntryParameters(GroupParameters):
     """Groups are read from beginning to end, so larger ones, contiguous in memory, are better."""
 
     group_size: int = 48
@@ -217,5 +217,5 @@ class IndividuallyPruned(GroupPruned):
     aliases = ("ipt",)
     paper = "Wang et al., Skype (VLDB 2016)"
     summary = "lists by keyword, every entry tested by words, place and threshold"
-    parameters_class = CellParameters
+    parameters_class = EntryParameters
     is_grouped = False

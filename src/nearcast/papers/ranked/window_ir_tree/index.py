@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.papers.ranked.window_ir_tree.kernels import FANOUT, TreeArrays, find_best
+from nearcast.papers.ranked.window_ir_tree.kernels import FANOUT, BoxTreeArrays, find_best
 from nearcast.ranked.kernels.bounds import ROUNDED_UP, Frame, curve_positions, locate_messages
 from nearcast.ranked.kernels.layouts import WindowArrays
 from nearcast.ranked.kernels.search_queues import queue_for
@@ -50,7 +50,7 @@ class WindowIRTree(SegmentedWindow):
     ) -> None:
         n_words = int(subscriptions.layout().n_words[numbers].max())
         search = self.search_arrays(subscriptions, window, limits, best, n_words)
-        tree = TreeArrays(self.table, **{name: column.used for name, column in self.columns.items()})
+        tree = BoxTreeArrays(self.table, **{name: column.used for name, column in self.columns.items()})
         find_best(tree, self.frame, search, queue_for(len(tree.first_member)), numbers, turns, n_best, best.start, best.n)
 
 

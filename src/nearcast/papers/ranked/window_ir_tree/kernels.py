@@ -27,7 +27,7 @@ from nearcast.ranked.kernels.window_search import (
 FANOUT = 32
 
 
-class TreeArrays(NamedTuple):
+class BoxTreeArrays(NamedTuple):
     """Segments, one after the other; `table` says where each starts in every group of columns, and all starts count from there.
 
     The nodes of a segment are those over messages, then those over them, and so on; the last one is the root. A node has
@@ -53,7 +53,7 @@ _NO_WORD = -1.0
 
 
 @kernel
-def find_best(tree: TreeArrays, frame: Frame, search: SearchArrays, queue, numbers, turns, n_requested, start, n_reached):
+def find_best(tree: BoxTreeArrays, frame: Frame, search: SearchArrays, queue, numbers, turns, n_requested, start, n_reached):
     """Write the best messages of each of these subscriptions, best first, from `start[i]` on; `queue` is scratch."""
     tree, search, queue = borrow(tree), borrow(search), borrow(queue)
     for turn in range(turns.size):

@@ -35,7 +35,7 @@ N_FIELDS = 12
 GROUPS, ENTRIES, LAST_RANK, FILED, MOST = 0, 1, 2, 3, 4
 
 
-class ListArrays(NamedTuple):
+class GroupedListArrays(NamedTuple):
     """Groups of keyword `w` are `first_group[w]` … `first_group[w] + n_groups[w] - 1`; entries of a group likewise, by key."""
 
     rank: np.ndarray  # int32[keywords], the smaller the rarer, or UNFILED
