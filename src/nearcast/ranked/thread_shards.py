@@ -24,7 +24,7 @@ Answer = TypeVar("Answer")
 
 
 class ShardedEngine:
-    """Has the interface of a `RankedEngine`. Of n shards, shard number % n holds a subscription, under number // n."""
+    """Has the interface of a `RankedEngine`. With n shards, shard number % n holds a subscription, under number // n."""
 
     def __init__(self, shards: Sequence[RankedEngine]) -> None:
         self.shards = tuple(shards)

@@ -198,7 +198,7 @@ class RebuildResult(NamedTuple):
 
 
 class RebuildInput(NamedTuple):
-    """What a rebuild reads; in a thread, nobody else may write to it."""
+    """What a rebuild reads. A rebuild in a thread gets a copy."""
 
     distances: DistanceScale
     subscriptions: RankedSubscriptions
