@@ -344,7 +344,7 @@ def test_lists_are_verified_in_the_leaves_of_the_trie_instead_of_whole_leaves(mo
 def prune_always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the quadtree and list pruning look free, and direct verification dear."""
     from nearcast.papers.boolean.cost_filter import index
-    from nearcast.papers.boolean.cost_filter.layout import LOOK
+    from nearcast.papers.boolean.cost_filter.kernels import LOOK
 
     def biased(*given: Any) -> Any:
         figures = cost_figures(*given)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from nearcast.boolean.scan.index import Scan
+from nearcast.boolean.scan import Scan
 from nearcast.columns.clauses import ClauseBatch, ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.engine.groups import Groups, Work, grouped

@@ -20,9 +20,8 @@ from nearcast.boolean.frequency_grid.assemble import (
     widened_late,
     with_more_room,
 )
-from nearcast.boolean.frequency_grid.cells import cells_under
 from nearcast.boolean.frequency_grid.cost_inputs import expect_clauses, expect_history, widened
-from nearcast.boolean.frequency_grid.explain import explain_path
+from nearcast.boolean.frequency_grid.explain import cells_under, explain_path
 from nearcast.boolean.frequency_grid.kernels import delta
 from nearcast.boolean.frequency_grid.kernels.match import match_messages
 from nearcast.boolean.frequency_grid.kernels.remove import withdraw_clauses

@@ -12,7 +12,7 @@ import pytest
 from nearcast.boolean.frequency_grid import layout
 from nearcast.boolean.frequency_grid.index import BUDGETS, FrequencyGrid, FrequencyGridParameters
 from nearcast.boolean.frequency_grid.kernels.build import list_place, sort_by_key
-from nearcast.boolean.frequency_grid.kernels.probe import has_keyword
+from nearcast.boolean.frequency_grid.kernels.keys import has_keyword
 from nearcast.errors import IndexParameterError
 from unit.boolean.frequency_grid.worlds import (
     EAGER,

@@ -8,8 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from nearcast.boolean.frequency_grid.kernels.delta import HAS_WIDE, LATE_LEVEL_MASK, WIDE_CELL
-from nearcast.boolean.frequency_grid.kernels.keys import list_key
-from nearcast.boolean.frequency_grid.kernels.probe import has_clause_keywords
+from nearcast.boolean.frequency_grid.kernels.keys import has_clause_keywords, list_key
 from nearcast.boolean.frequency_grid.layout import (
     BLOCK_HEADER,
     BLOCK_ROOM,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nearcast.boolean.frequency_grid.layout import CATCH_ALL, CELL_BITS, FOLD_LEVEL
-from nearcast.kernels.compile import inline_kernel
+from nearcast.kernels.compile import inline_kernel, kernel
 from nearcast.kernels.hashing import mixed_key
 from nearcast.kernels.simd import shift_right
 
@@ -50,3 +50,32 @@ def owner_of(keyword_start, keyword, frequency, clause):
         if best == CATCH_ALL or count < least:
             best, least = 1 + word, count
     return best
+
+
+# -- Test the keywords of a clause against those of a message.
+
+_FEW = 24
+
+
+@inline_kernel
+def has_keyword(keyword, begin, end, wanted):
+    """Whether a sorted run of keywords holds one: few are compared one by one, many are halved first."""
+    while end - begin > _FEW:
+        middle = (begin + end) // 2
+        if keyword[middle] <= wanted:
+            begin = middle
+        else:
+            end = middle
+    found = False
+    for at in range(begin, end):
+        found |= keyword[at] == wanted
+    return found
+
+
+@kernel
+def has_clause_keywords(keyword_start, keyword, clause, message_keyword, begin, end):
+    """Whether a message has every keyword of a clause."""
+    for at in range(keyword_start[clause], keyword_start[clause + 1]):
+        if not has_keyword(message_keyword, begin, end, keyword[at]):
+            return False
+    return True

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearcast.boolean.frequency_grid.kernels.keys import narrow
-from nearcast.boolean.frequency_grid.kernels.probe import has_clause_keywords
+from nearcast.boolean.frequency_grid.kernels.keys import has_clause_keywords, narrow
 from nearcast.boolean.frequency_grid.layout import (
     BLOCK_HEADER,
     BLOCK_ROOM,

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from nearcast.columns.messages import MessageBatch
 from nearcast.kernels.keyword_sets import count_keywords
 from nearcast.kernels.layouts import ClauseArrays
-from nearcast.papers.boolean.adaptive_tree.kernels.density import DensityArrays, count_places
-from nearcast.papers.boolean.adaptive_tree.layout import NO_RANK
+from nearcast.papers.boolean.adaptive_tree.kernels.by_space import count_places
+from nearcast.papers.boolean.adaptive_tree.layout import NO_RANK, DensityArrays
 
 _LARGEST = float(np.finfo(np.float64).max)
 # How many messages the frequency among the clauses weighs against what was counted in the history.

@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nearcast.papers.boolean.adaptive_tree.kernels.density import DensityArrays
-
 # Kinds of node, and the fields of a node's record.
 LEAF, KEYWORD, SPACE = 0, 1, 2
 KIND, FIRST, SIZE, EXTRA = 0, 1, 2, 3
@@ -67,6 +65,13 @@ class MotionArrays(NamedTuple):
 
     velocity: np.ndarray  # float32[2 * n_clauses]: x and y of the last move; nan = not moved yet
     facts: np.ndarray  # float64[MOTION_FIELDS]
+
+
+class DensityArrays(NamedTuple):
+    """`mass[row * (side + 1) + column]` is what lies left of the column and below the row."""
+
+    mass: np.ndarray  # float64[(side + 1)^2]
+    frame: np.ndarray  # float64[7]: low, high, cells per half unit of x, then of y; then the side
 
 
 class Expected(NamedTuple):

@@ -16,7 +16,7 @@ from nearcast.engine.kernel_calls import Stamps, run_until_it_fits
 from nearcast.engine.registry import Parameters, check_choice, check_range
 from nearcast.kernels.layouts import MessageArrays
 from nearcast.papers.boolean.buffered import BufferedIndex
-from nearcast.papers.boolean.cost_filter import calibrate
+from nearcast.papers.boolean.cost_filter import costs
 from nearcast.papers.boolean.cost_filter.costs import (
     Estimates,
     Factors,
@@ -26,19 +26,28 @@ from nearcast.papers.boolean.cost_filter.costs import (
     estimate,
     length_factors,
 )
-from nearcast.papers.boolean.cost_filter.kernels import count_items, match_messages
-from nearcast.papers.boolean.cost_filter.layout import FRAME_FIELDS, WINDOW_FIELDS, CostArrays, HybridScratch
-from nearcast.papers.boolean.pivot_quadtree.assemble import build_quadtree
-from nearcast.papers.boolean.pivot_quadtree.explain import explain_quadtree
-from nearcast.papers.boolean.pivot_quadtree.grow_levels import Growth
-from nearcast.papers.boolean.pivot_quadtree.index import LEAVES, MX_CIF, message_cells, quadtree_stats, search_room
-from nearcast.papers.boolean.pivot_quadtree.layout import MessageCells, QuadtreeArrays
-from nearcast.papers.boolean.region_trie.build import build_trie
-from nearcast.papers.boolean.region_trie.explain import explain_trie
-from nearcast.papers.boolean.region_trie.index import NO_CLAUSES, prefixed, walk_stack
-from nearcast.papers.boolean.region_trie.kernels.match import match_messages as match_by_trie
-from nearcast.papers.boolean.region_trie.layout import BY_COST, FiledArrays, RankedMessages, TrieArrays
-from nearcast.papers.boolean.region_trie.order import FREQUENT_FIRST, KEYWORD_ORDERS, rank_messages
+from nearcast.papers.boolean.cost_filter.kernels import (
+    FRAME_FIELDS,
+    WINDOW_FIELDS,
+    CostArrays,
+    HybridScratch,
+    count_items,
+    match_messages,
+)
+from nearcast.papers.boolean.pivot_quadtree.build import Growth, build_quadtree
+from nearcast.papers.boolean.pivot_quadtree.index import (
+    LEAVES,
+    MX_CIF,
+    explain_quadtree,
+    message_cells,
+    quadtree_stats,
+    search_room,
+)
+from nearcast.papers.boolean.pivot_quadtree.kernels import MessageCells, QuadtreeArrays
+from nearcast.papers.boolean.region_trie.build import FREQUENT_FIRST, KEYWORD_ORDERS, build_trie, rank_messages
+from nearcast.papers.boolean.region_trie.index import NO_CLAUSES, explain_trie, prefixed, walk_stack
+from nearcast.papers.boolean.region_trie.kernels import BY_COST, FiledArrays, RankedMessages, TrieArrays
+from nearcast.papers.boolean.region_trie.kernels import match_messages as match_by_trie
 
 # Below, either structure answers in no time, and building must not take longer than what it saves.
 LEAST_CALIBRATED = 4096
@@ -116,20 +125,20 @@ class CostFilter(BufferedIndex):
 
     def _calibrate(self, clauses: ClauseStore, history: MessageBatch | None) -> None:
         if history is not None and len(history):
-            sample = calibrate.sample_of(history)
+            sample = costs.sample_of(history)
         else:
             layout, filed = clauses.layout(), self._filed
             words = layout.keyword_start, layout.keyword
-            sample = calibrate.sample_from_clauses(filed.box, filed.clause, *words, clauses.n_keywords)
+            sample = costs.sample_from_clauses(filed.box, filed.clause, *words, clauses.n_keywords)
         encoded = self._encoded(sample)
         # Lists are verified directly meanwhile, so that a look at a clause can be told from a step in the trie.
         self._costs = self._costs._replace(unit_cost=np.array([_PROHIBITIVE, 1.0, 1.0]))
         steps, *lists = self._factors(encoded)
-        trie = calibrate.fit_cost([steps], lambda rows: self._match_by_trie(clauses, encoded.rows(rows)))
-        quadtree = calibrate.fit_cost(lists, lambda rows: self._match_by_quadtree(clauses, encoded.rows(rows)))
+        trie = costs.fit_cost([steps], lambda rows: self._match_by_trie(clauses, encoded.rows(rows)))
+        quadtree = costs.fit_cost(lists, lambda rows: self._match_by_quadtree(clauses, encoded.rows(rows)))
         n_items = max(1, self._count_items(encoded))
-        spent = calibrate.microseconds(lambda: self._match_by_quadtree(clauses, encoded))
-        spent -= calibrate.microseconds(lambda: self._count_items(encoded))
+        spent = costs.microseconds(lambda: self._match_by_quadtree(clauses, encoded))
+        spent -= costs.microseconds(lambda: self._count_items(encoded))
         look = max(spent, 0.0) / (n_items * float(self._costs.words_per_clause[0]))
         self._costs = self._costs._replace(
             unit_cost=np.array([trie.unit_cost, quadtree.unit_cost, look]),

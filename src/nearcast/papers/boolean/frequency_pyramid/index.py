@@ -11,17 +11,30 @@ from numpy.typing import NDArray
 
 from nearcast.boolean.index import BooleanIndex
 from nearcast.columns.clauses import ClauseStore
+from nearcast.columns.growing import resized
 from nearcast.columns.messages import MessageBatch
 from nearcast.engine.groups import Groups, Work
 from nearcast.engine.kernel_calls import Stamps, run_until_it_fits
 from nearcast.engine.registry import Parameters, check_range
-from nearcast.kernels.quadtree import DEEPEST
-from nearcast.papers.boolean.frequency_pyramid.allocate import empty_pyramid, empty_work, trimmed, widened_frequency, with_room
-from nearcast.papers.boolean.frequency_pyramid.explain import tell_way
-from nearcast.papers.boolean.frequency_pyramid.kernels.collect_dead import sweep
+from nearcast.kernels.hashing import rehash
+from nearcast.kernels.layouts import ClauseArrays, MessageArrays
+from nearcast.kernels.pools import N_CLASSES, NO_CHUNK
+from nearcast.kernels.quadtree import DEEPEST, column_of
 from nearcast.papers.boolean.frequency_pyramid.kernels.insert import count_owners, file_clauses
+from nearcast.papers.boolean.frequency_pyramid.kernels.lists import (
+    find_edge,
+    has_clause,
+    list_size,
+    nth_owner,
+    path_length,
+    sweep,
+)
 from nearcast.papers.boolean.frequency_pyramid.kernels.match import match_messages
 from nearcast.papers.boolean.frequency_pyramid.layout import (
+    BELOW,
+    FIRST_NODES,
+    HEAD_FIELDS,
+    ITEM_FIELDS,
     LONGEST,
     N_BUILT,
     N_EDGES,
@@ -31,10 +44,22 @@ from nearcast.papers.boolean.frequency_pyramid.layout import (
     N_LISTS,
     N_NODES,
     N_SHARED,
+    N_WORDS,
+    NO_KEYWORD,
+    NODE_FIELDS,
+    NOTHING,
+    ROOT,
     UNSWEPT,
+    WANTED_FIELDS,
+    WANTED_ITEMS,
+    WANTED_NODES,
+    WANTED_SLOTS,
+    WANTED_WORDS,
     Options,
     PyramidArrays,
+    WorkArrays,
 )
+from nearcast.papers.boolean.quadtrees.allocate import free_slots
 from nearcast.papers.boolean.quadtrees.cost_inputs import frame_of_clauses
 
 # Built anew when this many clauses have come one by one, and as many as were built: then the grids fit their region again.
@@ -175,3 +200,136 @@ def _room(pyramid: PyramidArrays, max_depth: int, messages: MessageBatch) -> tup
         5 * 4 * (max_depth + 1),
     )
     return tuple(np.empty(size, np.int64) for size in sizes)
+
+
+# -- Make the arrays of a pyramid: empty, with the room that a kernel asked for, without spare room.
+
+_FEWEST_SLOTS = 16
+
+
+def empty_pyramid(frame: NDArray[np.float64], n_owners: int) -> PyramidArrays:
+    """The root and nothing in it."""
+    node = np.zeros(NODE_FIELDS * FIRST_NODES, np.int64)
+    node[BELOW::NODE_FIELDS] = NOTHING
+    head = np.zeros(HEAD_FIELDS, np.int64)
+    head[N_NODES] = FIRST_NODES
+    word = np.zeros(0, np.int64)
+    return PyramidArrays(
+        node=node,
+        slot=free_slots(_FEWEST_SLOTS),
+        word=word,
+        number=word.view(np.float64),
+        free_word=np.full(N_CLASSES, NO_CHUNK, np.int64),
+        frequency=np.zeros(n_owners, np.int64),
+        frame=frame,
+        head=head,
+    )
+
+
+def empty_work() -> WorkArrays:
+    """Nothing to do yet."""
+    return WorkArrays(np.zeros(2, np.int64), np.zeros(WANTED_FIELDS, np.int64), np.empty(0, np.int64))
+
+
+def widened_frequency(pyramid: PyramidArrays, n_owners: int) -> PyramidArrays:
+    """Room for keywords that came after the build."""
+    n_known = len(pyramid.frequency)
+    if n_owners <= n_known:
+        return pyramid
+    return pyramid._replace(frequency=resized(pyramid.frequency, max(n_owners, n_known * 3 // 2)))
+
+
+def with_room(pyramid: PyramidArrays, work: WorkArrays) -> tuple[PyramidArrays, WorkArrays]:
+    """At least the sizes that a kernel asked for; what was too small grows by a quarter as well."""
+    wanted = work.wanted.tolist()
+    head = pyramid.head
+    if (n_nodes := NODE_FIELDS * wanted[WANTED_NODES]) > len(pyramid.node):
+        pyramid = pyramid._replace(node=resized(pyramid.node, n_nodes * 5 // 4, used=NODE_FIELDS * int(head[N_NODES])))
+    if (n_words := wanted[WANTED_WORDS]) > len(pyramid.word):
+        pyramid = _with_words(pyramid, resized(pyramid.word, n_words * 5 // 4, used=int(head[N_WORDS])))
+    if (n_slots := wanted[WANTED_SLOTS]) > len(pyramid.slot) // 2:
+        slot = free_slots(n_slots)
+        rehash(slot, pyramid.slot)
+        # Every edge has another place now: the cleaner begins its round again.
+        head[UNSWEPT] = len(slot) // 2 if head[UNSWEPT] else 0
+        pyramid = pyramid._replace(slot=slot)
+    if (n_items := ITEM_FIELDS * wanted[WANTED_ITEMS]) > len(work.item):
+        work = work._replace(item=resized(work.item, 2 * n_items))
+    return pyramid, work
+
+
+def trimmed(pyramid: PyramidArrays) -> PyramidArrays:
+    """The same without spare room."""
+    head = pyramid.head
+    pyramid = pyramid._replace(node=pyramid.node[: NODE_FIELDS * int(head[N_NODES])].copy())
+    return _with_words(pyramid, pyramid.word[: int(head[N_WORDS])].copy())
+
+
+def _with_words(pyramid: PyramidArrays, word: NDArray[np.int64]) -> PyramidArrays:
+    return pyramid._replace(word=word, number=word.view(np.float64))
+
+
+# -- The way of a message down the pyramid towards a clause, in words.
+
+
+def tell_way(pyramid: PyramidArrays, max_depth: int, clauses: ClauseArrays, messages: MessageArrays, slot: int) -> list[str]:
+    """Follow the first message from grid to grid towards the clause, to its list or to where their ways part."""
+    n_path = int(path_length(clauses.keyword_start, slot))
+    path = [int(nth_owner(clauses.keyword_start, clauses.keyword, slot, at)) for at in range(n_path)]
+    known = {NO_KEYWORD} | {1 + int(keyword) for keyword in messages.keyword[: int(messages.keyword_start[1])]}
+    lacking = [owner - 1 for owner in path if owner not in known]
+    if lacking:
+        return [f"not looked for: the message lacks keyword {lacking[0]}"]
+    column = _common_column(pyramid.frame[:3], max_depth, (clauses.x0, clauses.x1), (messages.x0, messages.x1), slot)
+    row = _common_column(pyramid.frame[3:], max_depth, (clauses.y0, clauses.y1), (messages.y0, messages.y1), slot)
+    if column is None or row is None:
+        return ["not met: the message lies in other cells of the finest grid"]
+    told: list[str] = []
+    cell = ROOT
+    shift = max_depth
+    while True:
+        what = _in_cell(pyramid, cell, path, slot)
+        place = f"depth {max_depth - shift}, column {column >> shift}, row {row >> shift}"
+        if what:
+            return [*told, f"{place}: {what}"]
+        told.append(f"{place}: all its keywords are frequent and their tries full, further down")
+        shift -= 1
+        cell = int(pyramid.node[NODE_FIELDS * cell + BELOW]) + ((column >> shift) & 1) + 2 * ((row >> shift) & 1)
+
+
+def _common_column(
+    frame: NDArray[np.float64],
+    max_depth: int,
+    clause: tuple[NDArray[np.float64], NDArray[np.float64]],
+    message: tuple[NDArray[np.float64], NDArray[np.float64]],
+    slot: int,
+) -> int | None:
+    """The first column of the finest grid that clause and message have in common."""
+    low, high, scale = frame.tolist()
+    places = [(clause[0][slot], clause[1][slot]), (message[0][0], message[1][0])]
+    columns = [[int(column_of(float(side), low, high, scale, 1 << max_depth)) for side in place] for place in places]
+    first, last = max(columns[0][0], columns[1][0]), min(columns[0][1], columns[1][1])
+    return first if first <= last else None
+
+
+def _in_cell(pyramid: PyramidArrays, cell: int, path: list[int], slot: int) -> str:
+    """Where the clause is in a cell; empty if it is further down."""
+    for owner in path:
+        start = int(find_edge(pyramid.slot, cell, owner))
+        if start >= 0 and has_clause(pyramid.word, start, slot):
+            posted = f"keyword {owner - 1}" if owner != NO_KEYWORD else "no keyword"
+            return f"{_list(pyramid, start)} of {posted}, each verified"
+    node = cell
+    for at, owner in enumerate(path):
+        value = int(find_edge(pyramid.slot, node, owner))
+        if value >= 0:
+            return f"{_list(pyramid, value)} in a trie, after {at + 1} keywords, each verified"
+        node = ~value
+    start = int(pyramid.node[NODE_FIELDS * node + BELOW])
+    if start != NOTHING and has_clause(pyramid.word, start, slot):
+        return f"{_list(pyramid, start)} at the end of its path in a trie, each verified"
+    return ""
+
+
+def _list(pyramid: PyramidArrays, start: int) -> str:
+    return f"list of {int(list_size(pyramid.word[start]))} clauses"

@@ -9,18 +9,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.columns.clauses import ClauseStore
+from nearcast.columns.clauses import ClauseStore, take_lists
 from nearcast.columns.messages import MessageBatch
 from nearcast.engine.groups import Groups, Work
 from nearcast.engine.kernel_calls import Stamps, run_until_it_fits
 from nearcast.engine.registry import Parameters
 from nearcast.errors import IndexParameterError
+from nearcast.kernels.layouts import ClauseArrays
 from nearcast.papers.boolean.buffered import BufferedIndex
-from nearcast.papers.boolean.ir_tree.build import file_keywords
-from nearcast.papers.boolean.ir_tree.kernels.match import match_messages
-from nearcast.papers.boolean.ir_tree.layout import InvertedTreeArrays
-from nearcast.papers.boolean.kernels.keyword_lists import NO_KEYWORD, KeywordListArrays
-from nearcast.papers.boolean.kernels.rtree import N_NODES, PLACES, ROOT, RTreeArrays, empty_rtree, pack, path_to_item
+from nearcast.papers.boolean.ir_tree.kernels import InvertedTreeArrays, match_messages
+from nearcast.papers.boolean.kernels.keyword_lists import NO_KEYWORD, KeywordListArrays, distinct_pairs, file_lists
+from nearcast.papers.boolean.kernels.rtree import (
+    N_NODES,
+    NO_NODE,
+    PLACES,
+    ROOT,
+    RTreeArrays,
+    empty_rtree,
+    entries_of_level,
+    pack,
+    path_to_item,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,3 +112,35 @@ class IRTree(BufferedIndex):
     def restore_built(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         tree = RTreeArrays(*(arrays[f"tree_{name}"] for name in RTreeArrays._fields))
         self._index = InvertedTreeArrays(tree, KeywordListArrays(*(arrays[f"lists_{n}"] for n in KeywordListArrays._fields)))
+
+
+# -- Fill the inverted file of each node, from the leaves up.
+
+
+def file_keywords(tree: RTreeArrays, clauses: ClauseArrays) -> InvertedTreeArrays:
+    """File the entries of each node under the keywords below them; a clause without keywords under NO_KEYWORD."""
+    places = tree.head[PLACES]
+    entry_of_node = _entry_of_each_node(tree)
+    entries = entries_of_level(tree, 0)
+    start, keyword = take_lists(clauses.keyword_start, clauses.keyword, tree.child[entries])
+    is_bare = np.diff(start) == 0
+    entry = np.concatenate([np.repeat(entries, np.diff(start)), entries[is_bare]])
+    keyword = np.concatenate([keyword, np.full(np.count_nonzero(is_bare), NO_KEYWORD, np.int32)])
+    all_entries, all_keywords = [entry], [keyword]
+    for _ in range(int(tree.level[tree.head[ROOT]])):
+        node, keyword = distinct_pairs(entry // places, keyword)
+        entry = entry_of_node[node]
+        all_entries.append(entry)
+        all_keywords.append(keyword)
+    entry = np.concatenate(all_entries)
+    lists = file_lists(entry // places, np.concatenate(all_keywords), entry % places, int(tree.head[N_NODES]))
+    return InvertedTreeArrays(tree, lists)
+
+
+def _entry_of_each_node(tree: RTreeArrays) -> NDArray[np.int64]:
+    """Where each node stands in its parent; NO_NODE for the root."""
+    entry_of_node = np.full(len(tree.level), NO_NODE, np.int64)
+    for level in range(1, int(tree.level[tree.head[ROOT]]) + 1):
+        entries = entries_of_level(tree, level)
+        entry_of_node[tree.child[entries]] = entries
+    return entry_of_node

@@ -18,9 +18,8 @@ from nearcast.engine.registry import Parameters
 from nearcast.kernels import sorting
 from nearcast.kernels.keyword_sets import count_clauses
 from nearcast.kernels.pools import FIRST_CAPACITY, ListPool
-from nearcast.papers.boolean.keyword_first.kernels import build
-from nearcast.papers.boolean.keyword_first.kernels.match import match_messages
-from nearcast.papers.boolean.keyword_first.layout import NOT_POSTED, PostingArrays
+from nearcast.papers.boolean.keyword_first import kernels
+from nearcast.papers.boolean.keyword_first.kernels import NOT_POSTED, PostingArrays, match_messages
 
 
 class KeywordFirst(BooleanIndex):
@@ -43,7 +42,7 @@ class KeywordFirst(BooleanIndex):
         posting = _empty(n_keywords, clauses.n)
         count_clauses(layout.keyword_start, layout.keyword, slots, posting.frequency, 1)
         lists = np.empty(len(slots), np.int32)
-        build.fill_lists(layout.keyword_start, layout.keyword, posting.frequency, slots, lists)
+        kernels.fill_lists(layout.keyword_start, layout.keyword, posting.frequency, slots, lists)
         sizes = np.bincount(lists, minlength=n_keywords + 1).astype(np.int32)
         offsets = np.zeros(n_keywords + 2, np.int64)
         n_items = sorting.offsets_from_counts(sizes, offsets)
@@ -59,13 +58,13 @@ class KeywordFirst(BooleanIndex):
         self._posting = _with_capacity(self._posting, clauses.n_keywords, clauses.n)
         count_clauses(layout.keyword_start, layout.keyword, slots, self._posting.frequency, 1)
         first = 0
-        while (first := build.post_clauses(layout, self._posting, slots, first)) < len(slots):
+        while (first := kernels.post_clauses(layout, self._posting, slots, first)) < len(slots):
             self._posting = self._posting._replace(pool=_with_more_items(self._posting.pool))
 
     def delete(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> None:
         layout = clauses.layout()
         count_clauses(layout.keyword_start, layout.keyword, slots, self._posting.frequency, -1)
-        build.withdraw_clauses(self._posting, slots)
+        kernels.withdraw_clauses(self._posting, slots)
 
     def match(self, clauses: ClauseStore, messages: MessageBatch) -> tuple[Groups, Work]:
         stamp, mark = self._stamps.take(messages.n_keywords, len(messages))

@@ -15,16 +15,11 @@ from nearcast.engine.groups import Groups, Work
 from nearcast.engine.kernel_calls import Stamps, run_until_it_fits
 from nearcast.engine.registry import Parameters, check_choice, check_range
 from nearcast.papers.boolean.buffered import BufferedIndex
-from nearcast.papers.boolean.pivot_quadtree.assemble import build_quadtree
-from nearcast.papers.boolean.pivot_quadtree.explain import explain_quadtree
-from nearcast.papers.boolean.pivot_quadtree.frame import cells_of
-from nearcast.papers.boolean.pivot_quadtree.grow_levels import Growth
-from nearcast.papers.boolean.pivot_quadtree.kernels.match import match_messages
-from nearcast.papers.boolean.pivot_quadtree.layout import MessageCells, QuadtreeArrays
-from nearcast.papers.boolean.region_trie.build import build_trie
+from nearcast.papers.boolean.pivot_quadtree.build import Growth, build_quadtree, cells_of
+from nearcast.papers.boolean.pivot_quadtree.kernels import NO_NODE, MessageCells, QuadtreeArrays, match_messages
+from nearcast.papers.boolean.region_trie.build import FREQUENT_FIRST, build_trie, rank_messages
 from nearcast.papers.boolean.region_trie.index import NO_CLAUSES, prefixed
-from nearcast.papers.boolean.region_trie.layout import FiledArrays
-from nearcast.papers.boolean.region_trie.order import FREQUENT_FIRST, rank_messages
+from nearcast.papers.boolean.region_trie.kernels import FiledArrays, RankedMessages
 
 LEAVES, MX_CIF = "leaves", "mx_cif"
 
@@ -120,3 +115,37 @@ def quadtree_stats(tree: QuadtreeArrays, n_clauses: int) -> dict[str, int | floa
         "copies": max(1.0, len(tree.item) / max(1, n_clauses)),
         "words_per_node": (len(tree.cover) + len(tree.other)) / n_nodes,
     }
+
+
+# -- The way of a message through the quadtree towards one clause, in words.
+
+
+def explain_quadtree(
+    filed: FiledArrays, tree: QuadtreeArrays, ranked: RankedMessages, cells: MessageCells, slot: int
+) -> list[str]:
+    """One line per node on the path to the copy of the clause that counts for the message, if there is one."""
+    position = int(np.flatnonzero(filed.clause == slot)[0])
+    copies = np.flatnonzero(tree.item == position)
+    nodes = np.searchsorted(tree.item_start, copies, side="right") - 1
+    told = [f"filed in {len(nodes)} lists"]
+    met = [int(node) for node in nodes if _is_met(tree, int(node), cells)]
+    if not met:
+        return [*told, "the cells of none of them meet the message"]
+    path = [met[0]]
+    while tree.parent[path[-1]] != NO_NODE:
+        path.append(int(tree.parent[path[-1]]))
+    had = set(ranked.rank[: ranked.start[1]].tolist())
+    for depth, node in enumerate(path[::-1]):
+        n_items = int(tree.item_start[node + 1] - tree.item_start[node])
+        name = f"level {depth}, node {node}" + (f" with a list of {n_items} clauses" if n_items else "")
+        if had & set(tree.cover[tree.cover_start[node] : tree.cover_start[node + 1]].tolist()):
+            return [*told, f"{name}: the message has a keyword pivotal in every list below, all that it meets are verified"]
+        if not had & set(tree.other[tree.other_start[node] : tree.other_start[node + 1]].tolist()):
+            return [*told, f"{name}: the message has none of its pivotal keywords"]
+        told.append(f"{name}: entered, the message has a keyword pivotal in some list below")
+    raise AssertionError("a list has cover words only")  # pragma: no cover
+
+
+def _is_met(tree: QuadtreeArrays, node: int, cells: MessageCells) -> bool:
+    x, y, size = int(tree.cell_x[node]), int(tree.cell_y[node]), int(tree.cell_size[node])
+    return bool(x <= cells.x1[0] and cells.x0[0] < x + size and y <= cells.y1[0] and cells.y0[0] < y + size)

@@ -9,8 +9,7 @@ from nearcast.columns.growing import resized, resized_fields
 from nearcast.kernels.hashing import rehash
 from nearcast.kernels.layouts import ClauseArrays
 from nearcast.kernels.pools import ListPool
-from nearcast.papers.boolean.quadtrees.kernels import cover
-from nearcast.papers.boolean.quadtrees.kernels.lists import enter_lists
+from nearcast.papers.boolean.quadtrees.kernels.lists import enter_lists, fill_signatures
 from nearcast.papers.boolean.quadtrees.layout import (
     CODE_MASK,
     HEAD_FIELDS,
@@ -79,7 +78,7 @@ def fill_lists(
     bound = np.empty(n_entries, np.int32)
     bound[order] = number
     signature = np.empty(n_entries, np.int64)
-    cover.fill_signatures(clauses.keyword_start, clauses.keyword, item, sorted_keys >> OWNER_SHIFT, signature)
+    fill_signatures(clauses.keyword_start, clauses.keyword, item, sorted_keys >> OWNER_SHIFT, signature)
     box = np.empty((n_entries, 4))
     for side, values in enumerate((clauses.x0, clauses.y0, clauses.x1, clauses.y1)):
         box[:, side] = values[item]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from nearcast.columns.messages import MessageBatch
 from nearcast.kernels.layouts import ClauseArrays
-from nearcast.papers.boolean.quadtrees.kernels.cover import place_points
+from nearcast.papers.boolean.quadtrees.kernels.lists import place_points
 from nearcast.papers.boolean.quadtrees.layout import PlaceArrays
 
 _LARGEST = float(np.finfo(np.float64).max)

@@ -28,8 +28,7 @@ from nearcast.papers.boolean.kernels.rtree import (
 )
 from nearcast.papers.boolean.textual_rtree.kernels.match import match_by_counts
 from nearcast.papers.boolean.textual_rtree.keyword_order import KeywordOrder
-from nearcast.papers.boolean.textual_rtree.layout import CountTreeArrays
-from nearcast.papers.boolean.textual_rtree.parameters import TextualRTreeParameters
+from nearcast.papers.boolean.textual_rtree.layout import CountTreeArrays, TextualRTreeParameters
 
 
 class CountTree(BufferedIndex):

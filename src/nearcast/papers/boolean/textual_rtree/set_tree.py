@@ -33,8 +33,7 @@ from nearcast.papers.boolean.kernels.rtree import (
 from nearcast.papers.boolean.textual_rtree.kernels.maintain import file_clauses
 from nearcast.papers.boolean.textual_rtree.kernels.match import match_by_sets
 from nearcast.papers.boolean.textual_rtree.keyword_order import KeywordOrder
-from nearcast.papers.boolean.textual_rtree.layout import SetTreeArrays
-from nearcast.papers.boolean.textual_rtree.parameters import TextualRTreeParameters
+from nearcast.papers.boolean.textual_rtree.layout import SetTreeArrays, TextualRTreeParameters
 
 # Insertions use frequencies of the last build and pack worse; so build anew when they are the majority.
 _LEAST_INSERTED = 64

@@ -15,18 +15,13 @@ from nearcast.engine.groups import Groups, Work
 from nearcast.engine.kernel_calls import Stamps, run_until_it_fits
 from nearcast.engine.registry import Parameters, check_choice, check_range
 from nearcast.papers.boolean.buffered import BufferedIndex
-from nearcast.papers.boolean.pivot_quadtree.frame import cells_of
-from nearcast.papers.boolean.pivot_quadtree.grow_levels import Growth
+from nearcast.papers.boolean.pivot_quadtree.build import Growth, cells_of, frame_around, grow
 from nearcast.papers.boolean.pivot_quadtree.index import LEAVES, MX_CIF
-from nearcast.papers.boolean.pivot_quadtree.layout import MessageCells
-from nearcast.papers.boolean.region_trie.build import build_trie
+from nearcast.papers.boolean.pivot_quadtree.kernels import BEGINS_X, BEGINS_Y, MessageCells
+from nearcast.papers.boolean.region_trie.build import FREQUENT_FIRST, KEYWORD_ORDERS, build_trie, rank_messages
 from nearcast.papers.boolean.region_trie.index import NO_CLAUSES, prefixed, walk_stack
-from nearcast.papers.boolean.region_trie.layout import FiledArrays, TrieArrays
-from nearcast.papers.boolean.region_trie.order import FREQUENT_FIRST, KEYWORD_ORDERS, rank_messages
-from nearcast.papers.boolean.trie_quadtree.explain import explain_way
-from nearcast.papers.boolean.trie_quadtree.kernels.build import build_forest
-from nearcast.papers.boolean.trie_quadtree.kernels.match import match_messages
-from nearcast.papers.boolean.trie_quadtree.layout import ForestArrays
+from nearcast.papers.boolean.region_trie.kernels import FiledArrays, RankedMessages, TrieArrays
+from nearcast.papers.boolean.trie_quadtree.kernels import NO_TREE, ForestArrays, match_messages
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,3 +109,69 @@ class TrieQuadtree(BufferedIndex):
         self._filed = FiledArrays(*(arrays[f"filed_{name}"] for name in FiledArrays._fields))
         self._trie = TrieArrays(*(arrays[f"trie_{name}"] for name in TrieArrays._fields))
         self._forest = ForestArrays(*(arrays[f"forest_{name}"] for name in ForestArrays._fields))
+
+
+# -- The way of a message through the trie and the quadtree at its end towards one clause, in words.
+
+
+def explain_way(
+    filed: FiledArrays, trie: TrieArrays, forest: ForestArrays, ranked: RankedMessages, cells: MessageCells, slot: int
+) -> list[str]:
+    """One line per keyword on the clause's path up to where the message is turned away, then one for its cell."""
+    position = int(np.flatnonzero(filed.clause == slot)[0])
+    keyword_of = {int(rank): keyword for keyword, rank in enumerate(filed.rank)}
+    had = set(ranked.rank[: ranked.start[1]].tolist())
+    told, node = ["root: entered"], 0
+    for rank in filed.word[filed.word_start[position] : filed.word_start[position + 1]].tolist():
+        if rank not in had:
+            return [*told, f"keyword {keyword_of[rank]}: not entered, the message lacks it"]
+        told.append(f"keyword {keyword_of[rank]}: entered")
+        first, stop = trie.child_start[node], trie.child_start[node + 1]
+        node = int(first + np.searchsorted(trie.word[first:stop], rank))
+    n_ending = int(trie.ending_stop[node] - trie.first[node])
+    copies = np.flatnonzero(forest.item == position)
+    lists = np.searchsorted(forest.item_start, copies, side="right") - 1
+    told.append(f"{n_ending} clauses end here; this one is filed in {len(lists)} cells of their quadtree")
+    for owner in lists.tolist():
+        x, y, size = int(forest.cell_x[owner]), int(forest.cell_y[owner]), int(forest.cell_size[owner])
+        if x <= cells.x1[0] and cells.x0[0] < x + size and y <= cells.y1[0] and cells.y0[0] < y + size:
+            n_items = int(forest.item_start[owner + 1] - forest.item_start[owner])
+            return [
+                *told,
+                f"the message meets its cell at column {x}, row {y}: the boxes of the {n_items} clauses there are verified",
+            ]
+    return [*told, "the message meets none of them"]
+
+
+# -- Grow a quadtree over the clauses that end in each node of a trie, all of them together.
+
+
+def build_forest(filed: FiledArrays, trie: TrieArrays, growth: Growth) -> ForestArrays:
+    """The quadtrees of a trie; nodes where no clause ends have none."""
+    boxes = filed.box.reshape(-1, 4)
+    frame = frame_around(boxes, growth.n_columns)
+    cells = cells_of(frame, growth.n_columns, list(boxes.T))
+    n_ending = (trie.ending_stop - trie.first).astype(np.int64)
+    owners = np.flatnonzero(n_ending)
+    # What ends in a node is a run of positions; together the runs are all of them.
+    owners = owners[np.argsort(trie.first[owners])]
+    nodes = grow(cells, growth, n_ending[owners])
+    root = np.full(len(n_ending), NO_TREE, np.int32)
+    root[owners] = np.arange(len(owners))
+    owner = np.repeat(np.arange(len(nodes.x)), nodes.n_items)
+    begins_x, begins_y = cells.x0[nodes.item] >= nodes.x[owner], cells.y0[nodes.item] >= nodes.y[owner]
+    begins = (np.where(begins_x, BEGINS_X, 0) + np.where(begins_y, BEGINS_Y, 0)).astype(np.int8)
+    return ForestArrays(
+        frame,
+        np.array([growth.n_columns]),
+        root,
+        nodes.x,
+        nodes.y,
+        nodes.size,
+        (len(owners) + np.concatenate([[0], np.cumsum(nodes.n_children)])).astype(np.int32),
+        np.concatenate([[0], np.cumsum(nodes.n_items)]),
+        nodes.item,
+        begins,
+        nodes.level_start,
+        np.array([nodes.n_children.max(initial=0)]),
+    )

@@ -20,7 +20,7 @@ from nearcast.errors import IndexParameterError
 from nearcast.kernels.keyword_sets import count_clauses
 from nearcast.moving.index import Boxes, MovingIndex
 from nearcast.moving.live_messages import LiveMessages
-from nearcast.papers.boolean.keyword_first.kernels.build import fill_lists
+from nearcast.papers.boolean.keyword_first.kernels import fill_lists
 from nearcast.papers.moving.grid_lists.kernels.match import match_messages
 from nearcast.papers.moving.grid_lists.keyword_grid import GridSide, Postings, Shape
 from nearcast.papers.moving.grid_lists.messages import MessageGrid

@@ -12,8 +12,7 @@ from nearcast.columns.clauses import ClauseStore
 from nearcast.engine.groups import Groups, Work
 from nearcast.moving.index import Boxes, write_boxes
 from nearcast.moving.live_messages import LiveMessages
-from nearcast.papers.boolean.adaptive_tree.index import AdaptiveTree
-from nearcast.papers.boolean.adaptive_tree.parameters import AdaptiveTreeParameters
+from nearcast.papers.boolean.adaptive_tree.index import AdaptiveTree, AdaptiveTreeParameters
 from nearcast.papers.moving.grid_lists.base import GridParameters
 from nearcast.papers.moving.grid_lists.keyword_first import GridKeywordFirst
 from nearcast.papers.moving.grid_lists.keyword_grid import Shape

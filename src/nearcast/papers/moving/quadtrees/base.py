@@ -14,7 +14,7 @@ from nearcast.engine.groups import Groups, Work
 from nearcast.engine.kernel_calls import run_until_it_fits
 from nearcast.moving.index import Boxes, MovingIndex
 from nearcast.moving.live_messages import LiveMessages
-from nearcast.papers.boolean.quadtrees.cell_index import CellIndex, CellParameters
+from nearcast.papers.boolean.quadtrees.index import CellIndex, CellParameters
 from nearcast.papers.boolean.quadtrees.layout import DEPTHS, N_BOUND, N_FILED, N_LISTS, OWNER_SHIFT
 from nearcast.papers.moving.quadtrees.kernels.match import look_around_in_cells, look_in_cells
 from nearcast.papers.moving.quadtrees.messages import MessageCells

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nearcast.papers.boolean.quadtrees.keyword_first import KeywordFirstQuadtree, KeywordFirstQuadtreeParameters
+from nearcast.papers.boolean.quadtrees.index import KeywordFirstQuadtree, KeywordFirstQuadtreeParameters
 from nearcast.papers.moving.quadtrees.base import MovingCells
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nearcast.papers.boolean.quadtrees.space_first import SpaceFirstQuadtree, SpaceFirstQuadtreeParameters
+from nearcast.papers.boolean.quadtrees.index import SpaceFirstQuadtree, SpaceFirstQuadtreeParameters
 from nearcast.papers.moving.quadtrees.base import MovingCells
 
 

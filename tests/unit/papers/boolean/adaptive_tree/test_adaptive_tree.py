@@ -10,6 +10,7 @@ import pytest
 import nearcast as nc
 from nearcast.errors import IndexParameterError
 from nearcast.papers.boolean.adaptive_tree.cost_inputs import HistoryArrays, likelihoods, no_history
+from nearcast.papers.boolean.adaptive_tree.index import AdaptiveTreeParameters
 from nearcast.papers.boolean.adaptive_tree.kernels.match import enter_cuts
 from nearcast.papers.boolean.adaptive_tree.layout import (
     BEFORE_ALL,
@@ -22,7 +23,6 @@ from nearcast.papers.boolean.adaptive_tree.layout import (
     NODE_FIELDS,
     SIZE,
 )
-from nearcast.papers.boolean.adaptive_tree.parameters import AdaptiveTreeParameters
 from nearcast.testing.comparison.boolean import Comparison
 from nearcast.testing.oracles.boolean import Oracle
 

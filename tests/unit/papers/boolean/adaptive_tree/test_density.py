@@ -7,7 +7,7 @@ import pytest
 
 from nearcast.kernels.layouts import ClauseArrays
 from nearcast.papers.boolean.adaptive_tree.cost_inputs import density_of_clauses
-from nearcast.papers.boolean.adaptive_tree.kernels.density import mass_below
+from nearcast.papers.boolean.adaptive_tree.kernels.by_space import mass_below
 
 
 def clauses_at(x: list[float], y: list[float]) -> ClauseArrays:

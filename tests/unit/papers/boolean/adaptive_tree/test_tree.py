@@ -14,7 +14,7 @@ from nearcast.columns.clauses import ClauseBatch, ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.kernels.layouts import MessageArrays
 from nearcast.kernels.pools import NO_CHUNK, chunk_capacity, size_class
-from nearcast.papers.boolean.adaptive_tree.index import AdaptiveTree
+from nearcast.papers.boolean.adaptive_tree.index import AdaptiveTree, AdaptiveTreeParameters
 from nearcast.papers.boolean.adaptive_tree.layout import (
     BLOCK_FIELDS,
     BOUNDS,
@@ -33,7 +33,6 @@ from nearcast.papers.boolean.adaptive_tree.layout import (
     ROWS,
     TreeArrays,
 )
-from nearcast.papers.boolean.adaptive_tree.parameters import AdaptiveTreeParameters
 
 OPTIONS: list[dict[str, Any]] = [
     {},

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import nearcast as nc
 from nearcast.boolean.indexes import BOOLEAN_INDEXES
-from nearcast.boolean.scan.index import Scan
+from nearcast.boolean.scan import Scan
 from nearcast.columns.clauses import ClauseBatch, ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.engine.registry import create
@@ -20,11 +20,16 @@ from nearcast.kernels.hashing import FREE
 from nearcast.kernels.layouts import MessageArrays
 from nearcast.kernels.quadtree import column_of
 from nearcast.papers.boolean.frequency_pyramid import index as pyramid_index
-from nearcast.papers.boolean.frequency_pyramid.allocate import empty_pyramid, empty_work, with_room
-from nearcast.papers.boolean.frequency_pyramid.index import FrequencyPyramid
-from nearcast.papers.boolean.frequency_pyramid.kernels.edges import find_edge, new_nodes
+from nearcast.papers.boolean.frequency_pyramid.index import FrequencyPyramid, empty_pyramid, empty_work, with_room
 from nearcast.papers.boolean.frequency_pyramid.kernels.insert import has_room
-from nearcast.papers.boolean.frequency_pyramid.kernels.lists import entry_at, has_clause, list_extra, list_size
+from nearcast.papers.boolean.frequency_pyramid.kernels.lists import (
+    entry_at,
+    find_edge,
+    has_clause,
+    list_extra,
+    list_size,
+    new_nodes,
+)
 from nearcast.papers.boolean.frequency_pyramid.kernels.shared_lists import join, put_in_list
 from nearcast.papers.boolean.frequency_pyramid.layout import (
     BELOW,
@@ -44,7 +49,7 @@ from nearcast.papers.boolean.frequency_pyramid.layout import (
     PyramidArrays,
 )
 from nearcast.papers.boolean.quadtrees.cost_inputs import frame_of_clauses
-from nearcast.papers.boolean.quadtrees.kernels.cover import keyword_bit
+from nearcast.papers.boolean.quadtrees.kernels.lists import keyword_bit
 from nearcast.testing.comparison.boolean import Comparison
 from nearcast.testing.oracles.boolean import Oracle
 

@@ -11,12 +11,10 @@ import pytest
 
 import nearcast as nc
 from nearcast.errors import IndexParameterError
-from nearcast.papers.boolean.pivot_quadtree import grow_levels
-from nearcast.papers.boolean.pivot_quadtree.frame import cells_of, frame_around
+from nearcast.papers.boolean.pivot_quadtree import build
+from nearcast.papers.boolean.pivot_quadtree.build import cells_of, frame_around
 from nearcast.papers.boolean.pivot_quadtree.index import PivotQuadtree
-from nearcast.papers.boolean.pivot_quadtree.kernels.match import has_common
-from nearcast.papers.boolean.pivot_quadtree.kernels.split import choose_pivots
-from nearcast.papers.boolean.pivot_quadtree.layout import NO_NODE, QuadtreeArrays
+from nearcast.papers.boolean.pivot_quadtree.kernels import NO_NODE, QuadtreeArrays, choose_pivots, has_common
 from nearcast.testing.scenarios.worlds import WorldMaker
 
 
@@ -102,7 +100,7 @@ def test_the_smallest_cell_holds_each_clause_once() -> None:
 
 def test_copies_stay_within_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     _, free = built(leaf_size=1, max_depth=10)
-    monkeypatch.setattr(grow_levels, "MOST_COPIES", 2)
+    monkeypatch.setattr(build, "MOST_COPIES", 2)
     _, index = built(leaf_size=1, max_depth=10)
     assert len(index._tree.item) <= 2 * len(index._filed.clause) < len(free._tree.item)
 

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from nearcast.boolean.indexes import BOOLEAN_INDEXES
-from nearcast.boolean.scan.index import Scan
+from nearcast.boolean.scan import Scan
 from nearcast.columns.clauses import ClauseBatch, ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.engine.registry import create
@@ -17,9 +17,9 @@ from nearcast.errors import IndexParameterError
 from nearcast.kernels.hashing import FREE, find_value, home
 from nearcast.kernels.layouts import MessageArrays
 from nearcast.kernels.quadtree import cell_code, column_of, depth_of_code
-from nearcast.papers.boolean.quadtrees import cell_index
-from nearcast.papers.boolean.quadtrees.cell_index import CellIndex
-from nearcast.papers.boolean.quadtrees.kernels.cover import keyword_bit, list_key
+from nearcast.papers.boolean.quadtrees import index as quadtree_module
+from nearcast.papers.boolean.quadtrees.index import CellIndex
+from nearcast.papers.boolean.quadtrees.kernels.lists import keyword_bit, list_key
 from nearcast.papers.boolean.quadtrees.layout import CODE_MASK, N_BUILT, N_FILED, N_LISTS, NO_LIST, OWNER_SHIFT, ROOT_CODE
 
 INDEXES: list[tuple[str, dict[str, Any]]] = [
@@ -144,7 +144,7 @@ def test_lists_stay_right_through_a_life_of_changes(name: str, parameters: dict[
 def test_what_grew_clause_by_clause_is_built_anew_now_and_then(
     name: str, parameters: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cell_index, "_LEAST_REBUILT", 100)
+    monkeypatch.setattr(quadtree_module, "_LEAST_REBUILT", 100)
     rng = np.random.default_rng(2)
     index, clauses = quadtree(name, parameters), ClauseStore()
     index.build(clauses)

@@ -8,8 +8,8 @@ import pytest
 
 import nearcast as nc
 from nearcast.errors import IndexParameterError
+from nearcast.papers.boolean.quadtrees.index import SpaceFirstQuadtree, SpaceFirstQuadtreeParameters
 from nearcast.papers.boolean.quadtrees.layout import PlaceArrays
-from nearcast.papers.boolean.quadtrees.space_first import SpaceFirstQuadtree, SpaceFirstQuadtreeParameters
 
 
 def places(n_messages: int, mean: float, counts: list[int]) -> PlaceArrays:

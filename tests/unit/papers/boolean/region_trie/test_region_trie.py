@@ -11,7 +11,7 @@ import pytest
 import nearcast as nc
 from nearcast.errors import IndexParameterError
 from nearcast.papers.boolean.region_trie.index import RegionTrie
-from nearcast.papers.boolean.region_trie.kernels.match import RADIX, n_halvings, rank_keywords, seek, seeking_is_cheaper
+from nearcast.papers.boolean.region_trie.kernels import RADIX, n_halvings, rank_keywords, seek, seeking_is_cheaper
 from nearcast.testing.scenarios.worlds import WorldMaker
 
 

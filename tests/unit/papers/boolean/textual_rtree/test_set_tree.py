@@ -12,7 +12,7 @@ from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.papers.boolean.kernels.keyword_lists import NO_KEYWORD
 from nearcast.papers.boolean.kernels.rtree import NO_NODE, PLACES, ROOT
-from nearcast.papers.boolean.textual_rtree.parameters import SELECTIONS, TextualRTreeParameters
+from nearcast.papers.boolean.textual_rtree.layout import SELECTIONS, TextualRTreeParameters
 from nearcast.papers.boolean.textual_rtree.set_tree import SetTree
 
 FORMS = [("all", "idf"), *(("one", selection) for selection in SELECTIONS)]

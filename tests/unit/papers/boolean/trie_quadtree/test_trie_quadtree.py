@@ -10,7 +10,7 @@ import pytest
 import nearcast as nc
 from nearcast.errors import IndexParameterError
 from nearcast.papers.boolean.trie_quadtree.index import TrieQuadtree
-from nearcast.papers.boolean.trie_quadtree.layout import NO_TREE
+from nearcast.papers.boolean.trie_quadtree.kernels import NO_TREE
 from nearcast.testing.scenarios.worlds import WorldMaker
 
 

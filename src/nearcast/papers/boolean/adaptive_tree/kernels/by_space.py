@@ -11,9 +11,44 @@ import numpy as np
 
 from nearcast.kernels.compile import inline_kernel, kernel
 from nearcast.kernels.sorting import sort_run
-from nearcast.papers.boolean.adaptive_tree.kernels.density import mass_below
 from nearcast.papers.boolean.adaptive_tree.kernels.partition import even_bounds, improve_bounds
 from nearcast.papers.boolean.adaptive_tree.layout import MOST_EDGES, SAMPLE
+
+
+@inline_kernel
+def grid_position(value, low, high, scale, side):
+    """Where a coordinate lies among `side` cells, with the part of the cell; clamped."""
+    if value <= low:
+        return 0.0
+    if value >= high:
+        return float(side)
+    # Halved first: the difference of two finite numbers may not be finite.
+    return min((value * 0.5 - low * 0.5) * scale, float(side))
+
+
+@inline_kernel
+def mass_below(mass, frame, x, y):
+    """What lies left of `x` and below `y`."""
+    side = int(frame[6])
+    column = grid_position(x, frame[0], frame[1], frame[2], side)
+    row = grid_position(y, frame[3], frame[4], frame[5], side)
+    i, j = min(int(column), side - 1), min(int(row), side - 1)
+    right, up = column - i, row - j
+    at = j * (side + 1) + i
+    low = mass[at] + right * (mass[at + 1] - mass[at])
+    at += side + 1
+    high = mass[at] + right * (mass[at + 1] - mass[at])
+    return low + up * (high - low)
+
+
+@kernel
+def count_places(frame, x, y, mass):
+    """Add points to a grid, one in the cell to the lower left of each running sum."""
+    side = int(frame[6])
+    for i in range(x.size):
+        column = min(int(grid_position(x[i], frame[0], frame[1], frame[2], side)), side - 1)
+        row = min(int(grid_position(y[i], frame[3], frame[4], frame[5], side)), side - 1)
+        mass[(row + 1) * (side + 1) + column + 1] += 1.0
 
 
 @inline_kernel

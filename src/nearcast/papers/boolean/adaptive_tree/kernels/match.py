@@ -33,7 +33,7 @@ from nearcast.papers.boolean.adaptive_tree.layout import (
     ROWS,
     SIZE,
 )
-from nearcast.papers.boolean.quadtrees.kernels.cover import keyword_bit
+from nearcast.papers.boolean.quadtrees.kernels.lists import keyword_bit
 
 OUTPUT_FULL = -1
 _AHEAD = 4  # nodes of the queue whose blocks are asked for

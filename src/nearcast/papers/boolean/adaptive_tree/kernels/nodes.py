@@ -34,7 +34,7 @@ from nearcast.papers.boolean.adaptive_tree.layout import (
     START,
     STOP,
 )
-from nearcast.papers.boolean.quadtrees.kernels.cover import keyword_bit
+from nearcast.papers.boolean.quadtrees.kernels.lists import keyword_bit
 
 
 @kernel

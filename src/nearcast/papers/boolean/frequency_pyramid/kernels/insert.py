@@ -8,13 +8,15 @@ from __future__ import annotations
 import numpy as np
 
 from nearcast.kernels.compile import borrow, kernel
-from nearcast.papers.boolean.frequency_pyramid.kernels.edges import find_edge, new_nodes, set_edge
 from nearcast.papers.boolean.frequency_pyramid.kernels.lists import (
     entry_at,
+    find_edge,
     list_extra,
     list_size,
+    new_nodes,
     nth_owner,
     path_length,
+    set_edge,
     wider_room,
     words_of,
 )

@@ -9,17 +9,27 @@ from __future__ import annotations
 import numpy as np
 
 from nearcast.kernels.compile import borrow, inline_kernel, kernel
+from nearcast.kernels.hashing import FREE, find_value, home, insert
 from nearcast.kernels.pools import chunk_capacity, give_back, take_chunk
 from nearcast.papers.boolean.frequency_pyramid.layout import (
+    BELOW,
     CLAUSE,
     ENTRY_WORDS,
     LONGEST,
+    MASK,
+    N_EDGES,
     N_ENTRIES,
     N_LISTS,
+    N_NODES,
     N_WORDS,
     NO_KEYWORD,
+    NODE_FIELDS,
+    NOTHING,
+    OWNER_SHIFT,
+    SWEPT,
+    UNSWEPT,
 )
-from nearcast.papers.boolean.quadtrees.kernels.cover import keyword_bit
+from nearcast.papers.boolean.quadtrees.kernels.lists import keyword_bit
 
 _BITS = 25
 _MOST = (1 << _BITS) - 1
@@ -176,3 +186,69 @@ def drop_dead(pyramid, is_alive, start, is_end):
 def path_length(keyword_start, clause):
     """Keywords of a clause; NO_KEYWORD stands for none."""
     return max(np.int64(1), keyword_start[clause + 1] - keyword_start[clause])
+
+
+# -- Find, add and change edges, and make nodes.
+
+
+@inline_kernel
+def edge_key(node, owner):
+    """The key of an edge in the table; never 0."""
+    return ((np.int64(node) << OWNER_SHIFT) | np.int64(owner)) + 1
+
+
+@inline_kernel
+def find_edge(slot, node, owner):
+    """Where the edge leads: a list, ~node, or NOTHING."""
+    key = edge_key(node, owner)
+    return find_value(slot, key, home(key, slot.size // 2), NOTHING)
+
+
+@kernel
+def set_edge(pyramid, node, owner, value):
+    """Let an edge lead somewhere; it is made if there is none. There is room."""
+    pyramid = borrow(pyramid)
+    slot = pyramid.slot
+    key = edge_key(node, owner)
+    at, is_new = insert(slot, key, home(key, slot.size // 2))
+    if is_new:
+        pyramid.head[N_EDGES] += 1
+        pyramid.node[NODE_FIELDS * node + MASK] |= keyword_bit(owner)
+    slot[2 * at + 1] = value
+
+
+@kernel
+def new_nodes(pyramid, count):
+    """The first of so many new nodes without edges; there is room."""
+    pyramid = borrow(pyramid)
+    node, head = pyramid.node, pyramid.head
+    first = head[N_NODES]
+    for at in range(first, first + count):
+        node[NODE_FIELDS * at + MASK], node[NODE_FIELDS * at + BELOW] = 0, NOTHING
+    head[N_NODES] += count
+    return first
+
+
+# -- Go round the edges, some at each change, and take the dead out of the lists they lead to.
+#
+# UNSWEPT counts the slots until the round is complete since the last clause died: at 0 no list has a dead clause.
+
+
+@kernel
+def sweep(pyramid, is_alive, n_slots):
+    """Clean what so many slots lead to, from where the last sweep ended. Paper: FAST's cleaner."""
+    pyramid = borrow(pyramid)
+    slot, node, head = pyramid.slot, pyramid.node, pyramid.head
+    n_all = slot.size // 2
+    n_now = min(n_slots, head[UNSWEPT])
+    head[UNSWEPT] -= n_now
+    for _ in range(n_now):
+        place = 2 * (head[SWEPT] % n_all)
+        head[SWEPT] = (head[SWEPT] + 1) % n_all
+        if slot[place] == FREE:
+            continue
+        value = slot[place + 1]
+        if value >= 0:
+            drop_dead(pyramid, is_alive, value, False)
+        elif node[NODE_FIELDS * ~value + BELOW] != NOTHING:
+            drop_dead(pyramid, is_alive, node[NODE_FIELDS * ~value + BELOW], True)

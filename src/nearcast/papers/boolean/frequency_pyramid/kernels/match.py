@@ -16,8 +16,7 @@ from nearcast.kernels.keyword_sets import has_all, mark_keywords
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.kernels.quadtree import column_of
 from nearcast.kernels.simd import prefetch
-from nearcast.papers.boolean.frequency_pyramid.kernels.edges import edge_key
-from nearcast.papers.boolean.frequency_pyramid.kernels.lists import entry_at, list_size, signature_at
+from nearcast.papers.boolean.frequency_pyramid.kernels.lists import edge_key, entry_at, list_size, signature_at
 from nearcast.papers.boolean.frequency_pyramid.layout import (
     BELOW,
     CLAUSE,
@@ -29,8 +28,8 @@ from nearcast.papers.boolean.frequency_pyramid.layout import (
     ROOT,
     UNSWEPT,
 )
-from nearcast.papers.boolean.quadtrees.kernels.cover import keyword_bit
-from nearcast.papers.boolean.quadtrees.kernels.scan import OUTPUT_FULL, lacking_bits
+from nearcast.papers.boolean.quadtrees.kernels.lists import keyword_bit
+from nearcast.papers.boolean.quadtrees.kernels.match import OUTPUT_FULL, lacking_bits
 
 LINE_WORDS = 8  # words of a cache line
 FARTHEST = 200  # words of a list asked for ahead of the scan; what follows the processor foresees

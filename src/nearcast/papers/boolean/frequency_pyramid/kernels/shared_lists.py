@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.kernels.quadtree import column_of
-from nearcast.papers.boolean.frequency_pyramid.kernels.edges import find_edge, set_edge
 from nearcast.papers.boolean.frequency_pyramid.kernels.lists import (
     append_clause,
     copy_entry,
     drop_dead,
     entry_at,
+    find_edge,
     free_list,
     has_clause,
     list_extra,
@@ -22,10 +22,11 @@ from nearcast.papers.boolean.frequency_pyramid.kernels.lists import (
     list_room,
     list_size,
     new_list,
+    set_edge,
     widened,
 )
 from nearcast.papers.boolean.frequency_pyramid.layout import CLAUSE, N_ENTRIES, N_SHARED, NOTHING
-from nearcast.papers.boolean.quadtrees.kernels.cover import signature_of
+from nearcast.papers.boolean.quadtrees.kernels.lists import signature_of
 
 
 @inline_kernel

@@ -7,20 +7,22 @@ from __future__ import annotations
 
 from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.kernels.quadtree import column_of
-from nearcast.papers.boolean.frequency_pyramid.kernels.edges import find_edge, new_nodes, set_edge
 from nearcast.papers.boolean.frequency_pyramid.kernels.lists import (
     append_clause,
     copy_entry,
     drop_dead,
     entry_at,
+    find_edge,
     free_list,
     list_extra,
     list_header,
     list_room,
     list_size,
     new_list,
+    new_nodes,
     nth_owner,
     path_length,
+    set_edge,
     unproven_bits,
     widened,
 )

@@ -6,7 +6,7 @@ import numpy as np
 
 from nearcast.kernels.compile import inline_kernel, kernel
 from nearcast.kernels.pools import NO_CHUNK, chunk_capacity, give_back, take_chunk
-from nearcast.papers.boolean.quadtrees.kernels.cover import keyword_bit
+from nearcast.papers.boolean.quadtrees.kernels.lists import keyword_bit
 from nearcast.papers.moving.moving_adaptive_tree.layout import BEGIN, COUNT, LIST_FIELDS, N_COPIES, N_USED, ROOM
 
 _LARGEST = 3.0e38

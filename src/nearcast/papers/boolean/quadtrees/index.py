@@ -19,16 +19,18 @@ from nearcast.engine.registry import Parameters
 from nearcast.errors import IndexParameterError
 from nearcast.kernels.compile import Kernel
 from nearcast.kernels.keyword_sets import count_clauses
+from nearcast.kernels.layouts import ClauseArrays
 from nearcast.kernels.pools import ListPool
 from nearcast.kernels.quadtree import DEEPEST, column_of, column_of_code, cover_room, depth_of_code, row_of_code
-from nearcast.papers.boolean.keyword_first.kernels.build import fill_lists as fill_owners
+from nearcast.papers.boolean.keyword_first.kernels import fill_lists as fill_owners
 from nearcast.papers.boolean.quadtrees.allocate import empty_lists, fill_lists, widened, with_room
 from nearcast.papers.boolean.quadtrees.cost_inputs import no_places, places_of_clauses, places_of_history
-from nearcast.papers.boolean.quadtrees.kernels import cover
-from nearcast.papers.boolean.quadtrees.kernels.lists import WANTED_FIELDS, post_clauses, withdraw_clauses
+from nearcast.papers.boolean.quadtrees.kernels.lists import WANTED_FIELDS, bind_clauses, post_clauses, withdraw_clauses
+from nearcast.papers.boolean.quadtrees.kernels.match import match_keyword_first, match_space_first
 from nearcast.papers.boolean.quadtrees.layout import (
     CODE_MASK,
     DEPTHS_OF_ALL,
+    MEAN_KEYWORDS,
     N_BUILT,
     N_FILED,
     N_LISTS,
@@ -114,9 +116,7 @@ class CellIndex(BooleanIndex):
         first, n_keys = 0, 0
         cost = (weight, is_tree, self.parameters.update_cost)
         while True:
-            first, n_keys = cover.bind_clauses(
-                layout, self._places, slots, owners, cost, first, n_keys, keys, counts, self._room
-            )
+            first, n_keys = bind_clauses(layout, self._places, slots, owners, cost, first, n_keys, keys, counts, self._room)
             if first == len(slots):
                 return keys[:n_keys], counts
             keys = np.concatenate([keys, np.empty(len(keys) + len(self._room[2]), np.int64)])
@@ -217,3 +217,113 @@ class CellIndex(BooleanIndex):
         own = {name: arrays[name] for name in CellListArrays._fields if name != "pool"}
         self._lists = CellListArrays(pool=pool, **own)
         self._places = PlaceArrays(*(arrays[f"places_{name}"] for name in PlaceArrays._fields))
+
+
+# -- `keyword_first_quadtree`: a quadtree per posting list.
+
+
+@dataclass(frozen=True, slots=True)
+class KeywordFirstQuadtreeParameters(CellParameters):
+    """`smallest_tree`: posting lists of fewer clauses are not divided; they are scanned sooner than a cell is found."""
+
+    smallest_tree: int = 32
+
+    def __post_init__(self) -> None:
+        # Not super(): a dataclass with slots is made anew, which the short form does not survive.
+        CellParameters.__post_init__(self)
+        if self.smallest_tree < 1:
+            raise IndexParameterError(f"smallest_tree={self.smallest_tree!r} is not possible; expected at least 1")
+
+
+class KeywordFirstQuadtree(CellIndex):
+    """Each clause under its rarest keyword, then in the cheapest cells for the messages that have the keyword."""
+
+    name = "keyword_first_quadtree"
+    aliases = ("rq-tree",)
+    paper = "RQ-Tree of Wang et al. 2017 (AP-Tree), section 5.1.1"
+    summary = "a posting list per rarest keyword, each with a quadtree whose cells are chosen by cost"
+    parameters_class = KeywordFirstQuadtreeParameters
+    parameters: KeywordFirstQuadtreeParameters
+    is_space_first = False
+    match_kernel = staticmethod(match_keyword_first)
+
+    def owner_weights(self, frequency: NDArray[np.int64], places: PlaceArrays) -> NDArray[np.float64]:
+        """Only messages with the keyword come here: each counts in full."""
+        return np.ones(len(frequency) + 1)
+
+    def owner_trees(self, n_posted: NDArray[np.int64]) -> NDArray[np.uint8]:
+        return (n_posted >= self.parameters.smallest_tree).astype(np.uint8)
+
+    def _post(self, layout: ClauseArrays, slots: NDArray[np.int32]) -> None:
+        super()._post(layout, slots)
+        for number in self._grown_long(slots):
+            self._divide(layout, number)
+
+    def _grown_long(self, slots: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The undivided lists that these clauses stand in and that have become twice as long as they should be."""
+        lists = self._lists
+        numbers = np.unique(lists.bound[lists.bound_start[slots]])
+        numbers = numbers[lists.pool.size[numbers] >= 2 * self.parameters.smallest_tree]
+        long: NDArray[np.int32] = numbers[lists.is_tree[lists.list_key[numbers] >> OWNER_SHIFT] == 0]
+        return long
+
+    def _divide(self, layout: ClauseArrays, number: int) -> None:
+        """File the clauses of an undivided list anew, in cells."""
+        lists = self._lists
+        start, size = int(lists.pool.start[number]), int(lists.pool.size[number])
+        slots = lists.pool.item[start : start + size].copy()
+        withdraw_clauses(lists, slots)
+        lists.is_tree[lists.list_key[number] >> OWNER_SHIFT] = 1
+        super()._post(layout, slots)
+
+
+# -- `space_first_quadtree`: an inverted list per quadtree cell.
+
+# How many messages the frequency among the clauses weighs against what was counted in the history.
+_PRIOR_MESSAGES = 16.0
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceFirstQuadtreeParameters(CellParameters):
+    """`message_length`: mean number of keywords of a message where there is no history (the paper's tweets have 9)."""
+
+    message_length: float = 9.0
+
+    def __post_init__(self) -> None:
+        # Not super(): a dataclass with slots is made anew, which the short form does not survive.
+        CellParameters.__post_init__(self)
+        if not self.message_length > 0:
+            raise IndexParameterError(f"message_length={self.message_length!r} is not possible; expected more than 0")
+
+
+class SpaceFirstQuadtree(CellIndex):
+    """Each clause in the cheapest cells for its rarest keyword, posted there under that keyword."""
+
+    name = "space_first_quadtree"
+    aliases = ("iq-tree",)
+    paper = "IQ-Tree of Chen et al. 2013, as described in Wang et al. 2017 (AP-Tree), section 3.1"
+    summary = "quadtree cells chosen by cost; in each cell clauses are posted under their rarest keyword"
+    parameters_class = SpaceFirstQuadtreeParameters
+    parameters: SpaceFirstQuadtreeParameters
+    is_space_first = True
+    match_kernel = staticmethod(match_space_first)
+
+    def owner_weights(self, frequency: NDArray[np.int64], places: PlaceArrays) -> NDArray[np.float64]:
+        """The share of messages that have the keyword. Paper: P(k).
+
+        Without a history it is the keyword's share among all keywords of the clauses, times the keywords of a message: a
+        message has that many chances to have it.
+        """
+        n_messages = float(places.facts[N_MESSAGES])
+        mean = float(places.facts[MEAN_KEYWORDS]) if n_messages else self.parameters.message_length
+        weight = np.ones(len(frequency) + 1)
+        weight[1:] = np.minimum(1.0, frequency / max(1, int(frequency.sum())) * mean)
+        if n_messages:
+            counted = np.zeros(len(weight))
+            n_known = min(len(weight), len(places.own_start) - 1)
+            counted[:n_known] = np.diff(places.own_start)[:n_known]
+            weight[1:] = (counted[1:] + _PRIOR_MESSAGES * weight[1:]) / (n_messages + _PRIOR_MESSAGES)
+        return weight
+
+    def owner_trees(self, n_posted: NDArray[np.int64]) -> NDArray[np.uint8]:
+        return np.ones(len(n_posted), np.uint8)

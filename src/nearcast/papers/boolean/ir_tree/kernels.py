@@ -1,13 +1,25 @@
-"""Walk the R-tree along the inverted files of its nodes; count the keywords of each clause in the leaves."""
+"""The arrays of the R-tree with an inverted file in each node."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 from nearcast.kernels.boxes import meets
 from nearcast.kernels.compile import kernel
 from nearcast.kernels.keyword_sets import mark_keywords
 from nearcast.kernels.layouts import CANDIDATES, NODES
-from nearcast.papers.boolean.kernels.keyword_lists import find_common
-from nearcast.papers.boolean.kernels.rtree import PLACES, ROOT
+from nearcast.papers.boolean.kernels.keyword_lists import KeywordListArrays, find_common
+from nearcast.papers.boolean.kernels.rtree import PLACES, ROOT, RTreeArrays
+
+
+class InvertedTreeArrays(NamedTuple):
+    """Group `n` of the lists is the inverted file of node `n`: under each keyword, the places of the entries that have it."""
+
+    tree: RTreeArrays
+    lists: KeywordListArrays
+
+
+# -- Walk the R-tree along the inverted files of its nodes; count the keywords of each clause in the leaves.
 
 
 @kernel
