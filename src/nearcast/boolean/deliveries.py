@@ -11,13 +11,13 @@ from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.identifiers import Identifiers
 from nearcast.columns.schemas import delivery_table
 from nearcast.engine.groups import Groups
-from nearcast.kernels.deliveries import fill_ids, fill_message_ids, fill_owners
+from nearcast.kernels.deliveries import fill_ids, fill_message_ids, fill_subscriptions
 
 
 def subscriptions_of(groups: Groups, clauses: ClauseStore) -> NDArray[np.int32]:
     """The subscription number of each match."""
     number = np.empty(groups.n_pairs, np.int32)
-    fill_owners(groups.member, groups.begin, groups.end, _subscription(clauses), number)
+    fill_subscriptions(groups.member, groups.begin, groups.end, _subscription(clauses), number)
     return number
 
 
@@ -40,5 +40,5 @@ def deliver_groups(
 
 def _subscription(clauses: ClauseStore) -> NDArray[np.int32]:
     """The subscription of each clause; empty if every clause has the number of its subscription."""
-    subscription = clauses.checks().owner
-    return subscription[:0] if clauses.is_own_number else subscription
+    subscription = clauses.checks().subscription
+    return subscription[:0] if clauses.is_identity else subscription

@@ -1,4 +1,4 @@
-"""Matches kept message by message, turned into pairs or into the ids that are delivered."""
+"""Turn groups of matches into pairs or ids, and look up ids and clauses of subscriptions, whole columns at a time."""
 
 from __future__ import annotations
 
@@ -32,27 +32,27 @@ def fill_message_ids(begin, end, row, message_id, out):
 
 
 @kernel
-def fill_owners(clause, begin, end, owner, out):
-    """The subscription number of the clause of each pair; an empty `owner` says that every clause is its own number."""
+def fill_subscriptions(clause, begin, end, subscription, out):
+    """The subscription number of the clause of each pair; an empty `subscription` says that every clause is its own number."""
     n_out = 0
     for message in range(begin.size):
         n = end[message] - begin[message]
         # Slices, since an index that might be negative keeps the compiler from taking many elements at once.
-        found, own = clause[begin[message] : end[message]], out[n_out : n_out + n]
+        clauses, run = clause[begin[message] : end[message]], out[n_out : n_out + n]
         for i in range(n):
-            own[i] = found[i]
+            run[i] = clauses[i]
         n_out += n
-    if owner.size:
-        look_up(owner, out)
+    if subscription.size:
+        look_up(subscription, out)
 
 
 @kernel
-def fill_ids(clause, begin, end, owner, number, first_number, out):
+def fill_ids(clause, begin, end, subscription, number, first_number, out):
     """The id of the subscription of each pair, as int64.
 
-    An empty `owner` says that every clause is its own number; an empty `number` that ids count up from `first_number`.
+    An empty `subscription` says that every clause is its own number; an empty `number` that ids count up from `first_number`.
     """
-    fill_owners(clause, begin, end, owner, out)
+    fill_subscriptions(clause, begin, end, subscription, out)
     if number.size:
         look_up(number, out)
     elif first_number != 0:
@@ -61,75 +61,70 @@ def fill_ids(clause, begin, end, owner, number, first_number, out):
 
 
 @kernel
-def look_up(value, places):
-    """Put the value in the stead of each place, asking for it some places ahead."""
-    n_asked = max(0, places.size - _AHEAD)
+def look_up(value, position):
+    """Replace each position by the value there, prefetching values."""
+    n_asked = max(0, position.size - _AHEAD)
     for i in range(n_asked):
-        prefetch(value, np.int64(places[i + _AHEAD]))
-        places[i] = value[places[i]]
-    for i in range(n_asked, places.size):
-        places[i] = value[places[i]]
-
-
-# -- Ids and spans of clauses by number, and the last row of each number, whole columns at a time.
-
-_AHEAD = 32
+        prefetch(value, np.int64(position[i + _AHEAD]))
+        position[i] = value[position[i]]
+    for i in range(n_asked, position.size):
+        position[i] = value[position[i]]
 
 
 @kernel
-def look_up_ids(ids, places, first, out):
-    """Fill `out` with the ids at these places, which count from `first`, asked for ahead."""
-    n = places.size
+def look_up_ids(ids, position, first, out):
+    """Fill `out` with the ids at these positions, which count from `first`, prefetching them."""
+    n = position.size
     for i in range(max(0, n - _AHEAD)):
-        prefetch(ids, places[i + _AHEAD] - first)
-        out[i] = ids[places[i] - first]
+        prefetch(ids, position[i + _AHEAD] - first)
+        out[i] = ids[position[i] - first]
     for i in range(max(0, n - _AHEAD), n):
-        out[i] = ids[places[i] - first]
+        out[i] = ids[position[i] - first]
 
 
 @kernel
-def fill_group_ids(of, member, begin, end, of_id, member_id, first_id, of_out, member_out):
-    """The ids of pairs kept in groups, `of[i]` with each of `member[begin[i]:end[i]]`, asked for ahead.
+def fill_group_ids(key, member, begin, end, key_id, member_id, first_id, key_out, member_out):
+    """The ids of pairs kept in groups, `key[i]` with each of `member[begin[i]:end[i]]`. Prefetches the ids.
 
     An empty `member_id` says that ids of members count up from `first_id`.
     """
     n_out, last = 0, member.size - 1
-    for i in range(of.size):
+    for i in range(key.size):
         if begin[i] == end[i]:
             continue
-        own = of_id[of[i]]
+        id_of_key = key_id[key[i]]
         if member_id.size == 0:
             for at in range(begin[i], end[i]):
-                of_out[n_out] = own
+                key_out[n_out] = id_of_key
                 member_out[n_out] = member[at] + first_id
                 n_out += 1
             continue
         for at in range(begin[i], end[i]):
             prefetch(member_id, member[min(at + _AHEAD, last)])
-            of_out[n_out] = own
+            key_out[n_out] = id_of_key
             member_out[n_out] = member_id[member[at]]
             n_out += 1
 
 
 @kernel
-def fill_spans(first_clause, n_clauses, owners, first, count):
-    """Where the clauses of subscriptions begin and how many there are, asked for ahead; 0 and 0 of unknown ones."""
-    n = owners.size
+def fill_spans(first_clause, n_clauses, subscriptions, first, count):
+    """Where the clauses of subscriptions begin and how many there are; 0 and 0 of unknown ones. Prefetches both."""
+    n = subscriptions.size
     for i in range(n):
         if i + _AHEAD < n:
-            prefetch(first_clause, owners[i + _AHEAD])
-            prefetch(n_clauses, owners[i + _AHEAD])
-        owner = owners[i]
-        is_known = owner >= 0 and owner < n_clauses.size
-        first[i] = first_clause[owner] if is_known else 0
-        count[i] = n_clauses[owner] if is_known else 0
+            prefetch(first_clause, subscriptions[i + _AHEAD])
+            prefetch(n_clauses, subscriptions[i + _AHEAD])
+        subscription = subscriptions[i]
+        is_known = subscription >= 0 and subscription < n_clauses.size
+        first[i] = first_clause[subscription] if is_known else 0
+        count[i] = n_clauses[subscription] if is_known else 0
 
 
 @kernel
 def last_of_each(number, rows, last):
     """Keep the last of several rows with one number, in order: returns how many are at the front of `rows`.
 
-    `last` has a place for every number.
+    `last` has an element for every number.
     """
     for i in range(rows.size):
         last[number[rows[i]]] = rows[i]

@@ -86,14 +86,14 @@ class MovingState:
         if self.subscriptions.clauses.has_checks:
             message, number = self.subscriptions.deliveries(groups, batch)
             return single_pairs(slots[message], number)
-        if not self.subscriptions.clauses.is_own_number:
+        if not self.subscriptions.clauses.is_identity:
             used = groups.member[: int(groups.end.max(initial=0))]
             # What lies between the groups may be anything.
-            groups = groups._replace(member=self.subscriptions.clauses.checks().owner.take(used, mode="clip"))
+            groups = groups._replace(member=self.subscriptions.clauses.checks().subscription.take(used, mode="clip"))
         return groups._replace(key=slots)
 
     def _subscription_of(self, clause: NDArray[np.int32]) -> NDArray[np.int32]:
-        return clause if self.subscriptions.clauses.is_own_number else self.subscriptions.clauses.checks().owner[clause]
+        return clause if self.subscriptions.clauses.is_identity else self.subscriptions.clauses.checks().subscription[clause]
 
     def _count(self, work: Work) -> None:
         self.report.nodes_visited += work.nodes

@@ -76,10 +76,10 @@ class BufferedScan(BufferedIndex):
         self.slots = arrays["slots"]
 
 
-def batch(owners: range) -> ClauseBatch:
-    n = len(owners)
+def batch(subscriptions: range) -> ClauseBatch:
+    n = len(subscriptions)
     low, high, starts = np.zeros(n), np.ones(n), np.arange(n + 1, dtype=np.int64)
-    return ClauseBatch(np.array(owners, np.int32), starts, np.zeros(n, np.int32), low, low, high, high)
+    return ClauseBatch(np.array(subscriptions, np.int32), starts, np.zeros(n, np.int32), low, low, high, high)
 
 
 @pytest.fixture

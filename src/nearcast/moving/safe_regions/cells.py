@@ -118,7 +118,7 @@ class SafeCells(SafeRegions):
             return np.empty(0, np.int32)
         groups, _ = self._index.match(self._clauses, batch)
         messages, clause = groups.pairs()
-        owner, arrays = self._clauses.checks().owner[clause], batch.arrays
+        owner, arrays = self._clauses.checks().subscription[clause], batch.arrays
         sides = (arrays.x0, arrays.y0, arrays.x1, arrays.y1)
         found: set[int] = set()
         for number, message in zip(owner.tolist(), messages.tolist(), strict=True):
