@@ -27,10 +27,10 @@ def saved(tmp_path: Path) -> Path:
 
 def test_a_saved_matcher_answers(saved: Path) -> None:
     matcher = nc.Matcher.open(saved / "matcher")
-    found = matcher.publish(
+    deliveries = matcher.publish(
         [nc.Message(1, text="iPad sale", location=(1, 1)), nc.Message(2, text="old phone", location=(1, 1))]
     )
-    assert {(each.message_id, each.subscription_id) for each in found} == {(1, "ann"), (1, "bob"), (1, "eve"), (2, "eve")}
+    assert {(each.message_id, each.subscription_id) for each in deliveries} == {(1, "ann"), (1, "bob"), (1, "eve"), (2, "eve")}
 
 
 def test_a_saved_moving_matcher_answers(saved: Path) -> None:

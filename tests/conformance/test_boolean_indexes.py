@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from hypothesis import Phase, settings
-from hypothesis.stateful import run_state_machine_as_test
 
 import nearcast as nc
 from nearcast.testing.budget import SOAK, Budget, current_budget
-from nearcast.testing.conformance.boolean import BooleanIndexTests
-from nearcast.testing.histories.boolean import boolean_history
-from nearcast.testing.scenarios.boolean import run_random_worlds
+from nearcast.testing.conformance import BooleanIndexTests
+from nearcast.testing.scenarios.boolean import run_boolean_worlds
+from nearcast.testing.scenarios.histories import boolean_history
+from support.variants import Variant, run_histories, variants_of
 
 # Parameters worth a run of their own; an index that is not named runs with its defaults.
 VARIANTS: dict[str, list[dict[str, Any]]] = {
@@ -47,92 +45,63 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"leaf_size": 2, "priority": "space", "max_copies": 8.0, "drift_limit": 0.0},
     ],
 }
-
-
 WORLDS_OF_A_PART = 100
 
-
-@dataclass(frozen=True)
-class Variant:
-    """An index and the parameters it is made with."""
-
-    index: str
-    parameters: dict[str, Any]
-
-    def __str__(self) -> str:
-        given = ",".join(f"{name}={value}" for name, value in self.parameters.items())
-        return f"{self.index}[{given}]" if given else self.index
-
-    def make_matcher(self, space: str = "lonlat", **options: Any) -> nc.Matcher:
-        return nc.Matcher(index=self.index, space=space, **options, **self.parameters)
-
-    def share(self, count: int, budget: Budget) -> int:
-        """This variant's part of what an index may do; a soak gives every variant the whole."""
-        return count if budget.is_soak else -(-count // len(VARIANTS.get(self.index, [{}])))
-
-
-ALL_VARIANTS = [Variant(name, parameters) for name in nc.indexes() for parameters in VARIANTS.get(name, [{}])]
-
-
-# The named cases are many: in a usual run each index goes through them as it is by default, and where kernels are compiled once
-# more with parameters that make small worlds deep. Random worlds and histories are for every variant in every mode.
-NAMED_VARIANTS = [
-    Variant(name, parameters)
-    for name in nc.indexes()
-    for parameters in VARIANTS.get(name, [{}])[: current_budget().named_variants]
-]
+ALL_VARIANTS = variants_of(nc.Matcher, nc.indexes(), VARIANTS)
+# The named cases are many: in a usual run each index goes through them with its defaults, in a soak with all its variants.
+# Random worlds and histories are for every variant in every mode.
+NAMED_VARIANTS = variants_of(nc.Matcher, nc.indexes(), VARIANTS, current_budget().named_variants)
 
 
 @pytest.fixture(params=NAMED_VARIANTS, ids=str)
-def named_variant(request: pytest.FixtureRequest) -> Variant:
-    chosen: Variant = request.param
-    return chosen
+def named_variant(request: pytest.FixtureRequest) -> Variant[nc.Matcher]:
+    param: Variant[nc.Matcher] = request.param
+    return param
 
 
 @pytest.fixture(params=ALL_VARIANTS, ids=str)
-def variant(request: pytest.FixtureRequest) -> Variant:
-    chosen: Variant = request.param
-    return chosen
+def variant(request: pytest.FixtureRequest) -> Variant[nc.Matcher]:
+    param: Variant[nc.Matcher] = request.param
+    return param
 
 
 class TestEveryBooleanIndex(BooleanIndexTests):
-    variant: Variant
+    variant: Variant[nc.Matcher]
 
     @pytest.fixture(autouse=True)
-    def _choose(self, named_variant: Variant, budget: Budget) -> None:
+    def _choose(self, named_variant: Variant[nc.Matcher], budget: Budget) -> None:
         self.variant = named_variant
         self.n_many = budget.many
 
     def make_matcher(self, space: str = "lonlat", **options: Any) -> nc.Matcher:
-        return self.variant.make_matcher(space, **options)
+        return self.variant.make(space, **options)
 
 
 def test_every_variant_is_of_a_registered_index() -> None:
     assert set(VARIANTS) <= set(nc.indexes())
 
 
-def test_a_random_history_gives_the_answers_of_the_oracle(variant: Variant, budget: Budget) -> None:
-    phases = [Phase.generate, Phase.shrink] if budget.is_soak else [Phase.generate]
-    n_histories = variant.share(budget.histories, budget)
-    limits = settings(max_examples=n_histories, stateful_step_count=budget.history_steps, phases=phases)
-    run_state_machine_as_test(boolean_history(variant.make_matcher), settings=limits)
+def test_a_random_history_gives_the_answers_of_the_oracle(variant: Variant[nc.Matcher], budget: Budget) -> None:
+    run_histories(boolean_history(variant.make), variant.share(budget.histories, budget), budget)
 
 
-@pytest.mark.skipif(current_budget().is_soak, reason="a soak lives through more worlds, with all indexes side by side")
-def test_random_worlds_give_the_answers_of_the_oracle(variant: Variant, budget: Budget) -> None:
-    # Every variant lives through other worlds: together those of an index are as many as the budget says.
-    run_random_worlds(variant.make_matcher, variant.share(budget.worlds, budget), seed=ALL_VARIANTS.index(variant))
+@pytest.mark.skipif(current_budget().is_soak, reason="a soak runs more worlds, each with all indexes")
+def test_random_worlds_give_the_answers_of_the_oracle(variant: Variant[nc.Matcher], budget: Budget) -> None:
+    # Every variant runs other worlds: together those of an index are as many as the budget says.
+    run_boolean_worlds(variant.make, variant.share(budget.worlds, budget), seed=ALL_VARIANTS.index(variant))
 
 
 @pytest.mark.skipif(not current_budget().is_soak, reason="takes long; NEARCAST_SOAK=1 asks for it")
 @pytest.mark.parametrize("part", range(SOAK.worlds // WORLDS_OF_A_PART))
 def test_all_indexes_live_through_the_worlds_of_a_soak(part: int) -> None:
     # The variants of an index take the parts in turn.
-    variants = [[variant for variant in ALL_VARIANTS if variant.index == name] for name in nc.indexes()]
-    makers = [own[part % len(own)].make_matcher for own in variants]
-    run_random_worlds(makers, WORLDS_OF_A_PART, first=part * WORLDS_OF_A_PART)
+    of_index = [[variant for variant in ALL_VARIANTS if variant.index == name] for name in nc.indexes()]
+    makers = [variants[part % len(variants)].make for variants in of_index]
+    run_boolean_worlds(makers, WORLDS_OF_A_PART, first=part * WORLDS_OF_A_PART)
 
 
-def test_answers_are_right_when_every_output_starts_too_small(variant: Variant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_are_right_when_every_output_starts_too_small(
+    variant: Variant[nc.Matcher], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("nearcast.engine.kernel_calls.FIRST_CAPACITY", 1)
-    run_random_worlds(variant.make_matcher, 6, seed=77)
+    run_boolean_worlds(variant.make, 6, seed=77)

@@ -31,7 +31,7 @@ _DEGREE_M = math.pi * 6_371_008.8 / 180
 
 
 def test_the_example_of_the_lfilter_paper() -> None:
-    """Paper: Yu et al. 2015, §2. The given rectangles are those of s1, s3 and s4."""
+    """Paper: Yu et al. 2015, §2. The paper states the rectangles of s1, s3 and s4 only."""
     oracle = Oracle("plane")
     oracle.subscribe(
         [
@@ -49,7 +49,7 @@ def test_the_example_of_the_lfilter_paper() -> None:
 
 
 def test_the_keywords_of_the_textual_rtree_paper() -> None:
-    """Paper: Li et al. 2013, Figure 1, the subscriptions whose tokens the text determines; the places are ours."""
+    """Paper: Li et al. 2013, Figure 1, the subscriptions whose tokens the text determines; the locations are ours."""
     words = {
         1: "32GB AT&T iphone4s",
         4: "verizon iphone4s",
@@ -122,8 +122,8 @@ def test_stems_are_compared_when_the_analysis_stems() -> None:
     pytest.importorskip("Stemmer")
     oracle = Oracle("plane", Analysis(stem="english"))
     oracle.subscribe([Subscription(1, ["running"]), Subscription(2, interest="runs AND NOT shoes"), Subscription(3, [])])
-    found = oracle.publish([Message(1, text="She ran and runs", location=(0, 0)), Message(2, ["running", "shoe"], (0, 0))])
-    assert set(found) == {Pair(1, 1), Pair(2, 1), Pair(3, 1), Pair(1, 2), Pair(3, 2)}
+    pairs = oracle.publish([Message(1, text="She ran and runs", location=(0, 0)), Message(2, ["running", "shoe"], (0, 0))])
+    assert set(pairs) == {Pair(1, 1), Pair(2, 1), Pair(3, 1), Pair(1, 2), Pair(3, 2)}
 
 
 def test_a_message_with_too_many_words_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -11,16 +12,19 @@ import pytest
 import nearcast as nc
 from nearcast.ranked.factory import BUFFER_KINDS
 from nearcast.testing.budget import Budget, current_budget
+from nearcast.testing.conformance import RankedIndexTests
+from nearcast.testing.scenarios.histories import ranked_history
 from nearcast.testing.scenarios.ranked import run_ranked_worlds
+from support.variants import listed, run_histories
 
-# Options worth a run of their own: buffers that are often refilled, and often full.
+# Options worth a run of their own: buffers that are often refilled, and buffers that are often full.
 BUFFERS: dict[str, list[dict[str, Any]]] = {
     "cost_skyband": [{}, {"refill_cost": 10.0}],
     "skyband": [{}, {"ratio": 1.0}],
     "kmax": [{}, {"factor": 1.0}],
     "floor": [{}, {"spare": 0.0}],
 }
-# And indexes whose parts are small: most worlds have fewer subscriptions than one group has room for.
+# Parameters that make the parts of an index small: most worlds have fewer subscriptions than fit into one group.
 INDEXES: dict[str, list[dict[str, Any]]] = {
     "individually_pruned": [{"group_size": 2, "weight_groups": 1}, {}],
     "group_pruned": [{"group_size": 2, "weight_groups": 3}, {}, {"group_size": 5, "weight_groups": 100}],
@@ -38,72 +42,90 @@ class Variant:
     """An index with its parameters, a buffer with its options."""
 
     index: str
-    parameters: tuple[tuple[str, Any], ...]
+    parameters: Mapping[str, Any]
     buffer: str
-    options: tuple[tuple[str, Any], ...]
+    options: Mapping[str, Any]
 
     def __str__(self) -> str:
-        return f"{self.index}{_listed(self.parameters)}-{self.buffer}{_listed(self.options)}"
+        return f"{self.index}{listed(self.parameters)}-{self.buffer}{listed(self.options)}"
 
-    def make_ranker(self, **options: Any) -> nc.Ranker:
-        options |= dict(self.parameters)
-        return nc.Ranker(index=self.index, buffer=self.buffer, buffer_parameters=dict(self.options), **options)
-
-
-def _listed(options: tuple[tuple[str, Any], ...]) -> str:
-    given = ",".join(f"{name}={value}" for name, value in options)
-    return f"[{given}]" if given else ""
+    def make(self, **options: Any) -> nc.Ranker:
+        """An empty ranker."""
+        return nc.Ranker(
+            index=self.index, buffer=self.buffer, buffer_parameters=dict(self.options), **options, **self.parameters
+        )
 
 
 def _variants(index: str, is_soak: bool) -> list[Variant]:
     """Every buffer with every set of parameters, or, where time matters, with one of them in turn."""
-    goes_with = [buffer for buffer in BUFFERS if (buffer == "floor") == (index == "impact_grid")]
-    buffers = [(buffer, tuple(options.items())) for buffer in goes_with for options in BUFFERS[buffer]]
-    given = [tuple(parameters.items()) for parameters in INDEXES.get(index, [{}])]
+    fitting = [buffer for buffer in BUFFERS if (buffer == "floor") == (index == "impact_grid")]
+    buffers = [(buffer, options) for buffer in fitting for options in BUFFERS[buffer]]
+    parameters = INDEXES.get(index, [{}])
     if is_soak:
-        return [Variant(index, parameters, *buffer) for buffer in buffers for parameters in given]
-    return [Variant(index, given[i % len(given)], *buffer) for i, buffer in enumerate(buffers)]
+        return [Variant(index, values, *buffer) for buffer in buffers for values in parameters]
+    return [Variant(index, parameters[i % len(parameters)], *buffer) for i, buffer in enumerate(buffers)]
 
 
 ALL_VARIANTS = [variant for index in nc.indexes("ranked") for variant in _variants(index, current_budget().is_soak)]
-
-
 # The second options of each buffer: they are refilled most often.
-@pytest.fixture(params=ALL_VARIANTS if current_budget().is_soak else ALL_VARIANTS[1::2], ids=str)
+CHOSEN_VARIANTS = ALL_VARIANTS if current_budget().is_soak else ALL_VARIANTS[1::2]
+NAMED_VARIANTS = [
+    variant for index in nc.indexes("ranked") for variant in _variants(index, False)[: current_budget().named_variants]
+]
+
+
+@pytest.fixture(params=CHOSEN_VARIANTS, ids=str)
 def variant(request: pytest.FixtureRequest) -> Variant:
-    chosen: Variant = request.param
-    return chosen
+    param: Variant = request.param
+    return param
+
+
+class TestEveryRankedIndex(RankedIndexTests):
+    variant: Variant
+
+    @pytest.fixture(autouse=True, params=NAMED_VARIANTS, ids=str)
+    def _choose(self, request: pytest.FixtureRequest) -> None:
+        self.variant = request.param
+
+    def make_ranker(self, **options: Any) -> nc.Ranker:
+        return self.variant.make(**options)
 
 
 def test_every_buffer_takes_part() -> None:
     assert set(BUFFERS) == set(BUFFER_KINDS)
 
 
-@pytest.mark.skipif(current_budget().is_soak, reason="a soak lives through more worlds")
+def test_a_random_history_gives_the_answers_of_the_oracle(variant: Variant, budget: Budget) -> None:
+    n_of_index = sum(other.index == variant.index for other in CHOSEN_VARIANTS)
+    n_histories = budget.histories if budget.is_soak else -(-budget.histories // n_of_index)
+    run_histories(ranked_history(variant.make), n_histories, budget)
+
+
+@pytest.mark.skipif(current_budget().is_soak, reason="a soak runs more worlds")
 def test_random_worlds_give_the_answers_of_the_oracle(budget: Budget) -> None:
     # The oracle is asked once for all indexes; the variants of each take the worlds in turn.
-    own = [[variant for variant in ALL_VARIANTS if variant.index == name] for name in nc.indexes("ranked")]
+    of_index = [[variant for variant in ALL_VARIANTS if variant.index == name] for name in nc.indexes("ranked")]
     for number in range(int(SHARE_OF_WORLDS * budget.worlds)):
-        run_ranked_worlds([variants[number % len(variants)].make_ranker for variants in own], 1, first=number)
+        run_ranked_worlds([variants[number % len(variants)].make for variants in of_index], 1, first=number)
 
 
 @pytest.mark.skipif(not current_budget().is_soak, reason="takes long; NEARCAST_SOAK=1 asks for it")
 @pytest.mark.parametrize("first", range(0, WORLDS_OF_A_SOAK, WORLDS_OF_A_PART))
 def test_all_variants_live_through_the_worlds_of_a_soak(first: int) -> None:
-    run_ranked_worlds([variant.make_ranker for variant in ALL_VARIANTS], WORLDS_OF_A_PART, seed=1, first=first)
+    run_ranked_worlds([variant.make for variant in ALL_VARIANTS], WORLDS_OF_A_PART, seed=1, first=first)
 
 
 def test_answers_are_right_when_room_is_always_short(variant: Variant, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("papers.ranked.skyband.run_state", "ranked.run_state", "ranked.impact_grid.index"):
         monkeypatch.setattr(f"nearcast.{module}._FIRST_ROOM", 1)
     monkeypatch.setattr("nearcast.ranked.expiry_calendar._FIRST_CHUNKS", 1)
-    run_ranked_worlds(variant.make_ranker, 2, seed=77)
+    run_ranked_worlds(variant.make, 2, seed=77)
 
 
 def test_answers_are_right_when_what_is_over_is_cleared_away_at_once(variant: Variant, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nearcast.ranked.window._LEAST_OVER", 0)
     monkeypatch.setattr("nearcast.ranked.subscriptions._LEAST_WASTE", 0)
-    run_ranked_worlds(variant.make_ranker, 3, seed=78)
+    run_ranked_worlds(variant.make, 3, seed=78)
 
 
 @pytest.mark.parametrize("threads", [2, 5])

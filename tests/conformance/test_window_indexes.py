@@ -1,4 +1,4 @@
-"""Every index of the window, against the definition of relevance, while messages come and end."""
+"""Every index of the window, against the definition of relevance, while messages arrive and expire."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from nearcast.testing.scenarios.ranked import run_ranked_worlds
 
 NAMES = list(WINDOW_INDEXES.classes)
 N_SUBSCRIBERS = 8
-Found = list[tuple[int, float]]
+BestMessages = list[tuple[int, float]]
 
 
 class World:
-    """A window that slides, subscriptions, and the answers by definition; the same for the same seed."""
+    """A window that slides, subscriptions, and the right answers; the same for the same seed."""
 
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng([42, seed])
@@ -45,7 +45,7 @@ class World:
         self.n_words = 3 if self.is_crowded else int(self.rng.integers(3, 30))
         self.weights = self.rng.uniform(1, 5, self.n_words) if seed % 2 else np.ones(self.n_words)
         self.subscribers, self.window = RankedSubscriptions(), MessageWindow()
-        x, y = self.places(N_SUBSCRIBERS)
+        x, y = self.locations(N_SUBSCRIBERS)
         spatial = self.rng.choice([0.0, 0.2, 0.5, 0.9, 1.0], N_SUBSCRIBERS)
         numbers, k = np.arange(N_SUBSCRIBERS, dtype=np.int32), np.ones(N_SUBSCRIBERS, np.int32)
         # Words that no message has, too.
@@ -53,33 +53,33 @@ class World:
         words = self.words(N_SUBSCRIBERS, 4, self.n_words + 1)
         self.subscribers.put(RankedSubscriptionBatch(numbers, x, y, spatial, k, *words), self.weights)
 
-    def places(self, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def locations(self, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         drawn = self.rng.uniform(-1, 1, (2, n))
-        # Often the same few places: equal scores.
+        # Often the same few locations: equal scores.
         drawn = np.round(drawn * 2) / 2 if self.rng.random() < 0.5 else drawn
         x, y = drawn * np.array([[180.0], [90.0]]) if self.ground.is_lonlat else drawn
         return x, y
 
     def words(self, n: int, most: int, n_words: int, least: int = 1) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         drawn = [np.unique(self.rng.integers(0, n_words, int(self.rng.integers(least, most + 1)))) for _ in range(n)]
-        start = np.concatenate([[0], np.cumsum([len(own) for own in drawn])]).astype(np.int64)
+        start = np.concatenate([[0], np.cumsum([len(words) for words in drawn])]).astype(np.int64)
         return start, np.concatenate(drawn).astype(np.int32)
 
     def arrive(self, indexes: list[WindowIndex]) -> None:
-        """Messages come, and then some end; the oldest, or all but a few stragglers."""
+        """Messages arrive, and then some expire: the oldest, or all but a few of them."""
         self.append(indexes, int(self.rng.integers(60, 120)) if self.is_crowded else int(self.rng.integers(1, 40)))
         alive = self.window.layout().is_alive
         if self.rng.random() < 0.7:
-            over = max(0, self.window.n - int(self.rng.integers(20, 150)))
-            alive[:over] &= self.rng.random(over) < (0.05 if self.rng.random() < 0.3 else 0.0)
+            n_expired = max(0, self.window.n - int(self.rng.integers(20, 150)))
+            alive[:n_expired] &= self.rng.random(n_expired) < (0.05 if self.rng.random() < 0.3 else 0.0)
         if self.rng.random() < 0.05:
             alive[:] = 0
         if self.rng.random() < 0.3:
             self.window.clear_over()
 
     def append(self, indexes: list[WindowIndex], n: int) -> None:
-        """So many messages come."""
-        first, (x, y) = self.window.n, self.places(n)
+        """Some messages arrive."""
+        first, (x, y) = self.window.n, self.locations(n)
         # Some messages have no words.
         start, keyword = self.words(n, 6 if n > 3 else 1, self.n_words, least=0)
         ids = pa.array(np.arange(n) + self.window.next_number)
@@ -89,22 +89,22 @@ class World:
             index.add(self.window, first)
         self.window.layout().is_alive[first:] = 1
 
-    def expected(self, s: int, n: int, limits: SearchLimits) -> Found:
+    def expected(self, s: int, n: int, limits: SearchLimits) -> BestMessages:
         rows, window = self.subscribers.layout(), self.window.layout()
-        own = rows.keyword[rows.first[s] : rows.first[s] + rows.n_words[s]].tolist()
+        words = rows.keyword[rows.first[s] : rows.first[s] + rows.n_words[s]].tolist()
         scored = []
-        for place in np.flatnonzero(window.is_alive).tolist():
-            number = self.window.base + place
-            run = slice(window.keyword_start[place], window.keyword_start[place + 1])
+        for row in np.flatnonzero(window.is_alive).tolist():
+            number = self.window.base + row
+            run = slice(window.keyword_start[row], window.keyword_start[row + 1])
             counts = dict(zip(window.keyword[run].tolist(), window.n_times[run].tolist(), strict=True))
-            if not limits.first <= number < limits.end or not counts.keys() & set(own):
+            if not limits.first <= number < limits.end or not counts.keys() & set(words):
                 continue
-            away = distance(self.space, float(rows.x[s]), float(rows.y[s]), float(window.x[place]), float(window.y[place]))
-            near = spatial_proximity(away, self.ground.max_distance)
-            similar = text_similarity(counts, own, lambda word: float(self.weights[word]))
+            apart = distance(self.space, float(rows.x[s]), float(rows.y[s]), float(window.x[row]), float(window.y[row]))
+            near = spatial_proximity(apart, self.ground.max_distance)
+            similar = text_similarity(counts, words, lambda word: float(self.weights[word]))
             score = relevance(float(rows.spatial_weight[s]), near, similar)
             if score >= limits.least_score:
-                scored.append((score, float(window.time[place]), number))
+                scored.append((score, float(window.time[row]), number))
         return [(number, score) for score, _, number in sorted(scored, reverse=True)[:n]]
 
     def limits(self) -> SearchLimits:
@@ -115,7 +115,7 @@ class World:
         return SearchLimits(ends[0], ends[1], float(self.rng.uniform(0, 0.6)))
 
 
-def found_of(best: Best, i: int) -> Found:
+def messages_of(best: Best, i: int) -> BestMessages:
     run = slice(best.start[i], best.start[i] + best.n[i])
     return list(zip(best.number[run].tolist(), best.score[run].tolist(), strict=True))
 
@@ -126,25 +126,25 @@ def _clears_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def check_worlds(n_worlds: int, monkeypatch: pytest.MonkeyPatch, n_rounds: int = 8) -> None:
-    asked = np.arange(N_SUBSCRIBERS, dtype=np.int32)
-    n_found = 0
+    numbers = np.arange(N_SUBSCRIBERS, dtype=np.int32)
+    n_expected = 0
     for seed in range(n_worlds):
         monkeypatch.setattr("nearcast.ranked.window_segments.TAIL", (1, 4, 16, 64)[seed % 4])
         world = World(seed)
         indexes = [index_class(WINDOW_INDEXES, name)(world.ground) for name in NAMES]
         for _ in range(n_rounds):
             world.arrive(indexes)
-            wanted, limits = world.rng.integers(1, 25, N_SUBSCRIBERS).astype(np.int32), world.limits()
+            k, limits = world.rng.integers(1, 25, N_SUBSCRIBERS).astype(np.int32), world.limits()
             if world.rng.random() < 0.1:
                 for index in indexes:
                     index.rebuild(world.window)
-            answers = [index.best(world.subscribers, world.window, asked, wanted, limits) for index in indexes]
+            answers = [index.best(world.subscribers, world.window, numbers, k, limits) for index in indexes]
             for s in range(N_SUBSCRIBERS):
-                expected = world.expected(s, int(wanted[s]), limits)
-                n_found += len(expected)
+                expected = world.expected(s, int(k[s]), limits)
+                n_expected += len(expected)
                 for name, best in zip(NAMES, answers, strict=True):
-                    assert found_of(best, s) == expected, (seed, name, s, limits)
-    assert n_found > 100
+                    assert messages_of(best, s) == expected, (seed, name, s, limits)
+    assert n_expected > 100
 
 
 def test_every_index_finds_the_best_while_the_window_slides(budget: Budget, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,8 +158,8 @@ def test_answers_are_right_when_many_searches_leave_no_tail(budget: Budget, monk
     world = World(3)
     index = index_class(WINDOW_INDEXES, "window_grid")(world.ground)
     world.append([index], 5)
-    asked = np.arange(N_SUBSCRIBERS, dtype=np.int32)
-    index.best(world.subscribers, world.window, asked, np.full(N_SUBSCRIBERS, 3, np.int32))
+    numbers = np.arange(N_SUBSCRIBERS, dtype=np.int32)
+    index.best(world.subscribers, world.window, numbers, np.full(N_SUBSCRIBERS, 3, np.int32))
     assert index.n_tail == 0  # type: ignore[attr-defined]
 
 
@@ -215,16 +215,16 @@ def test_many_are_searched_for_as_one_by_one(name: str) -> None:
     for _ in range(8):
         world.arrive([index])
     n = 270
-    x, y = world.places(n)
+    x, y = world.locations(n)
     numbers = np.arange(n, dtype=np.int32)
     words = world.words(n, 3, world.n_words)
     world.subscribers.put(
         RankedSubscriptionBatch(numbers, x, y, world.rng.uniform(0, 1, n), np.ones(n, np.int32), *words), world.weights
     )
-    wanted = np.full(n, 3, np.int32)
-    alone = [index.best(world.subscribers, world.window, numbers[s : s + 1], wanted[s : s + 1]) for s in range(n)]
-    together = index.best(world.subscribers, world.window, numbers, wanted)
-    assert [found_of(together, s) for s in range(n)] == [found_of(best, 0) for best in alone]
+    k = np.full(n, 3, np.int32)
+    alone = [index.best(world.subscribers, world.window, numbers[s : s + 1], k[s : s + 1]) for s in range(n)]
+    together = index.best(world.subscribers, world.window, numbers, k)
+    assert [messages_of(together, s) for s in range(n)] == [messages_of(best, 0) for best in alone]
     assert index.work()["scored"] > 0
 
 
@@ -238,10 +238,10 @@ def test_long_lists_are_searched_from_the_most_promising_part_down(name: str, mo
         world.append([index], n)
     if name == "window_grid":
         assert index.columns["group"].n > 0  # type: ignore[attr-defined]
-    asked, wanted = np.arange(N_SUBSCRIBERS, dtype=np.int32), np.full(N_SUBSCRIBERS, 12, np.int32)
-    best = index.best(world.subscribers, world.window, asked, wanted)
+    numbers, k = np.arange(N_SUBSCRIBERS, dtype=np.int32), np.full(N_SUBSCRIBERS, 12, np.int32)
+    best = index.best(world.subscribers, world.window, numbers, k)
     for s in range(N_SUBSCRIBERS):
-        assert found_of(best, s) == world.expected(s, 12, EVERYTHING)
+        assert messages_of(best, s) == world.expected(s, 12, EVERYTHING)
     assert index.work()["entries"] < N_SUBSCRIBERS * world.window.n
 
 
@@ -262,8 +262,8 @@ def test_an_index_stays_small_while_the_window_slides(name: str, monkeypatch: py
 def test_small_pieces_become_one_where_somebody_searches(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for limit, value in (("TAIL", 2), ("_WORTH_SETTLING", 0)):
         monkeypatch.setattr(f"nearcast.ranked.window_segments.{limit}", value)
-    made: dict[str, Any] = {"index": "ranked_scan", "space": "plane", "max_distance": 100.0, "window_index": name}
-    ranker, n_pieces = nc.Ranker(nc.CountWindow(80), **made), []
+    options: dict[str, Any] = {"index": "ranked_scan", "space": "plane", "max_distance": 100.0, "window_index": name}
+    ranker, n_pieces = nc.Ranker(nc.CountWindow(80), **options), []
     pieces: Any = ranker._ranking.shards[0].window_index
     for number in range(60):
         ranker.publish([nc.Message(number, ["a"], (number, 0))])
@@ -289,8 +289,8 @@ def test_a_ranker_gives_the_answers_of_the_oracle(name: str, monkeypatch: pytest
     monkeypatch.setattr("nearcast.ranked.window_segments.TAIL", 8)
 
     def make_ranker(**options: Any) -> nc.Ranker:
-        given: dict[str, Any] = {"buffer": "kmax", "buffer_parameters": {"factor": 1.0}, **options}
-        return nc.Ranker(index="ranked_scan", window_index=name, **given)
+        few: dict[str, Any] = {"buffer": "kmax", "buffer_parameters": {"factor": 1.0}, **options}
+        return nc.Ranker(index="ranked_scan", window_index=name, **few)
 
     run_ranked_worlds(make_ranker, max(2, budget.worlds // 20), seed=5)
 
@@ -304,8 +304,8 @@ def test_a_saved_ranker_is_opened_with_another_index(tmp_path: Path) -> None:
         opened = nc.Ranker.open(tmp_path / "saved", index, is_mapped)
         assert opened.stats()["index"] == (index or "ranked_scan")
         assert opened.top_table().equals(ranker.top_table())
-        told = opened.publish([nc.Message(7, ["a"], (1, 0))])
-        assert {change.message_id for change in told} >= {7}
+        changes = opened.publish([nc.Message(7, ["a"], (1, 0))])
+        assert {change.message_id for change in changes} >= {7}
 
 
 def test_an_unknown_index_of_the_window_is_named() -> None:

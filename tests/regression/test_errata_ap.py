@@ -1,6 +1,6 @@
 """Errata of the AP-Tree (Wang et al. 2017, stationary part), each on an input that shows it.
 
-The printed forms stand here as plain Python, taken at their word; the index is right on the same input.
+The printed algorithms are written here literally, in plain Python; the index is right on the same input.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ import nearcast as nc
 from nearcast.papers.boolean.adaptive_tree.cost_inputs import likelihoods, no_history
 from nearcast.papers.boolean.adaptive_tree.kernels.rebuild import divergence
 from nearcast.papers.boolean.adaptive_tree.layout import BLOCK_FIELDS, FIRST, ROOT
-from nearcast.testing.comparison.boolean import Comparison
 from nearcast.testing.oracles.boolean import Oracle
+from nearcast.testing.scenarios.boolean import BooleanComparison
 from nearcast.workloads import open_workload
 
 
-def side_by_side(**parameters: Any) -> Comparison:
-    return Comparison(nc.Matcher("adaptive_tree", "plane", **parameters), Oracle("plane"))
+def compare(**parameters: Any) -> BooleanComparison:
+    return BooleanComparison(nc.Matcher("adaptive_tree", "plane", **parameters), Oracle("plane"))
 
 
-def stat(both: Comparison, name: str) -> float:
+def stat(both: BooleanComparison, name: str) -> float:
     return float(both.matcher.stats()[name])
 
 
-def small() -> Comparison:
-    return side_by_side(leaf_size=2, fanout=4)
+def small() -> BooleanComparison:
+    return compare(leaf_size=2, fanout=4)
 
 
 EVERYWHERE = nc.Box(0, 0, 8, 8)
@@ -40,11 +40,11 @@ class PrintedKeywordTree:
     """k-nodes only: a cut is the interval of the keywords seen in it when it was built; at most two cuts per node."""
 
     def __init__(self, subscriptions: list[nc.Subscription], offset: int = 0) -> None:
-        self.offset, self.cuts, self.here = offset, [], subscriptions
+        self.offset, self.cuts, self.subscriptions = offset, [], subscriptions
         longer = [s for s in subscriptions if len(s.keywords) > offset]
         if len(subscriptions) < 2 or not longer:
             return
-        self.here = [s for s in subscriptions if len(s.keywords) <= offset]
+        self.subscriptions = [s for s in subscriptions if len(s.keywords) <= offset]
         words = sorted({sorted(map(str, s.keywords))[offset] for s in longer})
         half = (len(words) + 1) // 2
         for part in (words[:half], words[half:]):
@@ -55,26 +55,26 @@ class PrintedKeywordTree:
     def insert(self, subscription: nc.Subscription) -> None:
         words = sorted(map(str, subscription.keywords))
         if not self.cuts or len(words) <= self.offset:
-            self.here.append(subscription)
+            self.subscriptions.append(subscription)
         for low, high, child in self.cuts:
             if low <= words[self.offset] <= high:
                 child.insert(subscription)
 
     def match(self, words: list[str], start: int, takes_last: bool = False) -> set[Any]:
-        found = {s.id for s in self.here if set(s.keywords) <= set(words)}
+        answers = {s.id for s in self.subscriptions if set(s.keywords) <= set(words)}
         for low, high, child in self.cuts:
             hits = [i for i in range(start, len(words)) if low <= words[i] <= high]
             if hits:
-                found |= child.match(words, (hits[-1] if takes_last else hits[0]) + 1, takes_last)
-        return found
+                answers |= child.match(words, (hits[-1] if takes_last else hits[0]) + 1, takes_last)
+        return answers
 
 
-def wanted(*lists: str) -> list[nc.Subscription]:
+def subscriptions_of(*lists: str) -> list[nc.Subscription]:
     return [nc.Subscription(i, list(words), EVERYWHERE) for i, words in enumerate(lists)]
 
 
 def test_e15_a_keyword_between_two_cuts_has_no_place() -> None:
-    built, late = wanted("a", "b", "x", "y"), nc.Subscription(9, ["m"], EVERYWHERE)
+    built, late = subscriptions_of("a", "b", "x", "y"), nc.Subscription(9, ["m"], EVERYWHERE)
     printed = PrintedKeywordTree(built)
     printed.insert(late)
     assert printed.match(["m"], 0) == set()
@@ -85,10 +85,10 @@ def test_e15_a_keyword_between_two_cuts_has_no_place() -> None:
 
 
 def test_e15b_a_cut_is_left_behind_the_smallest_keyword_in_it_not_the_largest() -> None:
-    built = wanted("ab", "ac", "bc", "bd", "cd", "a")
+    built = subscriptions_of("ab", "ac", "bc", "bd", "cd", "a")
     printed = PrintedKeywordTree(built)
     assert printed.match(["a", "b"], 0) == {0, 5}
-    # a and b are in one cut; behind b there is nothing left for the second keyword of ab.
+    # a and b are in one cut; behind b nothing is left for the second keyword of ab.
     assert printed.match(["a", "b"], 0, takes_last=True) == {5}
     both = small()
     both.subscribe(built)
@@ -96,7 +96,7 @@ def test_e15b_a_cut_is_left_behind_the_smallest_keyword_in_it_not_the_largest() 
 
 
 class PrintedGrid:
-    """An s-node over the square 0..8 with four cells: a box in the cells it overlaps, a message in the cell that has it."""
+    """An s-node over the square 0..8 with four cells: boxes are in the cells they overlap, a message in the cell it is in."""
 
     def __init__(self, subscriptions: list[nc.Subscription], is_closed: bool) -> None:
         cells = [nc.Box(x, y, x + 4, y + 4) for x in (0, 4) for y in (0, 4)]
@@ -108,16 +108,19 @@ class PrintedGrid:
             return a.x0 <= b.x1 and b.x0 <= a.x1 and a.y0 <= b.y1 and b.y0 <= a.y1
         return a.x0 < b.x1 and b.x0 < a.x1 and a.y0 < b.y1 and b.y0 < a.y1
 
-    def match(self, place: nc.Box) -> Counter[Any]:
-        if place.x0 == place.x1:
-            cells = [c for c in self.held if c.x0 <= place.x0 < c.x1 and c.y0 <= place.y0 < c.y1]
+    def match(self, location: nc.Box) -> Counter[Any]:
+        if location.x0 == location.x1:
+            cells = [c for c in self.held if c.x0 <= location.x0 < c.x1 and c.y0 <= location.y0 < c.y1]
         else:
-            cells = [c for c in self.held if self._overlaps(c, place)]
+            cells = [c for c in self.held if self._overlaps(c, location)]
         return Counter(
             s.id
             for cell in cells
             for s in self.held[cell]
-            if place.x0 <= box_of(s).x1 and box_of(s).x0 <= place.x1 and place.y0 <= box_of(s).y1 and box_of(s).y0 <= place.y1
+            if location.x0 <= box_of(s).x1
+            and box_of(s).x0 <= location.x1
+            and location.y0 <= box_of(s).y1
+            and box_of(s).y0 <= location.y1
         )
 
 
@@ -126,48 +129,48 @@ def box_of(subscription: nc.Subscription) -> nc.Box:
     return subscription.region
 
 
-def placed(*boxes: tuple[float, float, float, float]) -> list[nc.Subscription]:
+def wordless(*boxes: tuple[float, float, float, float]) -> list[nc.Subscription]:
     return [nc.Subscription(i, [], nc.Box(*box)) for i, box in enumerate(boxes)]
 
 
 def test_e15c_a_box_that_ends_at_a_border_misses_the_messages_on_it() -> None:
-    built = placed((1, 1, 4, 4), (0, 0, 1, 1), (6, 6, 7, 7), (5, 0, 6, 1), (0, 5, 1, 6))
+    built = wordless((1, 1, 4, 4), (0, 0, 1, 1), (6, 6, 7, 7), (5, 0, 6, 1), (0, 5, 1, 6))
     assert PrintedGrid(built, is_closed=False).match(nc.Box(4, 4, 4, 4)) == Counter()
-    both = side_by_side(leaf_size=2, fanout=4, priority="space")
+    both = compare(leaf_size=2, fanout=4, priority="space")
     both.subscribe(built)
     points = [nc.Message(x * 10 + y, [], (x, y)) for x in range(9) for y in range(9)]
     assert (0, 44) in both.publish(points)
 
 
 def test_e15d_a_message_or_a_box_beyond_the_region_of_the_root_has_no_cell() -> None:
-    built = placed((1, 1, 2, 2), (5, 5, 6, 6), (1, 5, 2, 6))
+    built = wordless((1, 1, 2, 2), (5, 5, 6, 6), (1, 5, 2, 6))
     far = nc.Subscription(9, [], nc.Box(7, 7, 20, 20))
     assert PrintedGrid([*built, far], is_closed=True).match(nc.Box(10, 10, 10, 10)) == Counter()
-    both = side_by_side(leaf_size=2, fanout=4, priority="space")
+    both = compare(leaf_size=2, fanout=4, priority="space")
     both.subscribe(built)
     both.subscribe([far])
     assert both.publish([nc.Message(1, [], (10, 10)), nc.Message(2, [], nc.Box(15, -3, 99, 99))]) == {(9, 1), (9, 2)}
 
 
 def test_e15e_a_message_with_a_box_finds_the_same_clause_in_several_cells() -> None:
-    built = placed((1, 1, 7, 7), (0, 0, 1, 1), (6, 0, 7, 1), (0, 6, 1, 7))
+    built = wordless((1, 1, 7, 7), (0, 0, 1, 1), (6, 0, 7, 1), (0, 6, 1, 7))
     assert PrintedGrid(built, is_closed=True).match(nc.Box(2, 2, 6, 6))[0] == 4
-    both = side_by_side(leaf_size=2, fanout=4, priority="space")
+    both = compare(leaf_size=2, fanout=4, priority="space")
     both.subscribe(built)
     both.publish([nc.Message(1, [], nc.Box(2, 2, 6, 6)), nc.Message(2, [], nc.Box(-9, -9, 99, 99))])
     assert stat(both, "copies") > 1
 
 
 def test_e16_clauses_without_an_lth_keyword_are_not_free() -> None:
-    """By Equation 1 as printed a division by the second keyword costs nothing when nobody has one."""
+    """By Equation 1 as printed a division by the second keyword costs nothing when no subscription has one."""
     n = 100
     cuts: list[tuple[int, float]] = []
     printed_cost = sum(weight * likely for weight, likely in cuts)
     assert printed_cost < n
-    both = side_by_side(leaf_size=10)
+    both = compare(leaf_size=10)
     both.subscribe([nc.Subscription(i, ["a"], nc.Box(i % 10, i // 10, i % 10, i // 10)) for i in range(n)])
     both.publish([nc.Message(i, ["a"], (i % 10, i // 10)) for i in range(n)])
-    # The grid was chosen instead: nobody verifies all the hundred.
+    # The grid was chosen instead: no message verifies all hundred clauses.
     assert both.matcher.report.candidates < n * n / 5
 
 
@@ -186,7 +189,7 @@ def test_e18_the_printed_construction_does_not_end_on_equal_boxes() -> None:
         return depth if depth > 100 or n_equal < 2 else depth_of(n_equal, depth + 1)
 
     assert depth_of(50) > 100
-    both = side_by_side(leaf_size=2, fanout=4, priority="space")
+    both = compare(leaf_size=2, fanout=4, priority="space")
     both.subscribe([nc.Subscription(i, ["a"], nc.Box(1, 1, 2, 2)) for i in range(50)])
     assert len(both.publish([nc.Message(1, ["a"], (1.5, 1.5))])) == 50
     assert both.matcher.stats()["copies"] == 1.0
@@ -198,7 +201,7 @@ def test_e18_space_first_without_a_guard_copies_without_bound() -> None:
     boxes = [nc.Box(x, y, x + 30, y + 30) for x, y in rng.random((300, 2)) * 70]
     copies = []
     for most in (1e9, 4.0):
-        both = side_by_side(leaf_size=2, fanout=25, priority="space", max_copies=most)
+        both = compare(leaf_size=2, fanout=25, priority="space", max_copies=most)
         both.subscribe([nc.Subscription(i, ["a"], box) for i, box in enumerate(boxes)])
         both.publish([nc.Message(i, ["a"], (x, y)) for i, (x, y) in enumerate(rng.random((20, 2)) * 100)])
         copies.append(float(both.matcher.stats()["copies"]))
@@ -208,7 +211,7 @@ def test_e18_space_first_without_a_guard_copies_without_bound() -> None:
 
 def test_e18b_splitting_and_degrading_at_one_threshold_thrashes() -> None:
     def printed_changes(threshold: int, n_steps: int) -> int:
-        """Leaf below the threshold, node from it on; one clause comes and goes."""
+        """A leaf below the threshold, an inner node from it on; one clause is inserted and removed again and again."""
         n, is_leaf, changes = threshold - 1, True, 0
         for step in range(n_steps):
             n += 1 if step % 2 == 0 else -1
@@ -217,7 +220,7 @@ def test_e18b_splitting_and_degrading_at_one_threshold_thrashes() -> None:
         return changes
 
     assert printed_changes(10, 40) == 40
-    both = side_by_side(leaf_size=10)
+    both = compare(leaf_size=10)
     both.subscribe([nc.Subscription(i, ["a"], nc.Box(i, i, i, i)) for i in range(9)])
     for _ in range(20):
         both.subscribe([nc.Subscription(9, ["a"], nc.Box(9, 9, 9, 9))])
@@ -242,7 +245,7 @@ def test_e19_the_divergence_of_an_emptied_child_is_finite() -> None:
     shares = [(a / sum(then), b / sum(now)) for a, b in zip(then, now, strict=True)]
     with pytest.raises(ZeroDivisionError):
         sum(p * math.log(p / q) for p, q in shares)
-    both = side_by_side(leaf_size=200, fanout=4, priority="space", max_copies=1.5)
+    both = compare(leaf_size=200, fanout=4, priority="space", max_copies=1.5)
     towns = [(0, 0), (0, 50), (50, 0), (50, 50)]
     both.subscribe([_in_town(i, towns[i % 4]) for i in range(400)])
     index: Any = both.matcher._index

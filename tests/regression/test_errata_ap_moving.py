@@ -1,7 +1,7 @@
-"""The errata of the AP+-Tree: each printed form gives a wrong state on a small input; `moving_adaptive_tree` does not.
+"""Errata of the AP+-Tree: each printed form gives a wrong state on a small input; `moving_adaptive_tree` does not.
 
-The printed forms run on one fixed tree that shows all of it: a root divided by the first keyword (cuts [a, b], [c, d] and the
-dummy), the first cut divided into two cells at x = 5 with a dummy for what covers the cut's region.
+The printed forms run on one fixed tree that shows all errata: its root is divided by the first keyword (cuts [a, b], [c, d] and
+the dummy), its first cut into two cells at x = 5 with a dummy for boxes that cover the region of the cut.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import nearcast as nc
-from nearcast.testing.comparison.moving import MovingComparison
 from nearcast.testing.oracles.moving import MovingOracle
+from nearcast.testing.scenarios.moving import MovingComparison
 
 REGION = (0.0, 0.0, 10.0, 10.0)
 LEFT, RIGHT, COVER, LAST, EMPTY = "left cell", "right cell", "covering", "cut [c, d]", "dummy"
@@ -26,7 +26,7 @@ Bounds = tuple[float, float, float, float]
 
 @dataclass
 class PrintedTree:
-    """AP+ as printed, a switch for each erratum. Subscriptions: sorted keywords and a box; messages: keywords and a point."""
+    """AP+ as printed; each erratum has a switch. Subscriptions: sorted keywords and a box; messages: keywords and a point."""
 
     stores_in_empty_places: bool = True
     passes: int = 2
@@ -99,11 +99,11 @@ def ours(
     messages: Mapping[int, tuple[frozenset[str], tuple[float, float]]],
     moves: list[tuple[int, Bounds]],
 ) -> None:
-    """The same life with our index, beside the oracle, for every limit of copies."""
+    """The same moves with our index, compared with the oracle, for several limits of copies."""
     for limit in (1, 3, 16):
         matcher = nc.MovingMatcher("moving_adaptive_tree", "plane", leaf_size=2, fanout=4, max_message_copies=limit)
         both = MovingComparison(matcher, MovingOracle("plane"))
-        # Others beside them, so that the tree is divided.
+        # More subscriptions, so that the tree is divided.
         crowd = [nc.Subscription(100 + i, ["abcd"[i % 4]], nc.Box(i % 10, 0, i % 10 + 0.5, 9)) for i in range(20)]
         both.subscribe([*(nc.Subscription(i, list(w), nc.Box(*box)) for i, (w, box) in subscriptions.items()), *crowd])
         both.publish([nc.Message(i, sorted(words), point) for i, (words, point) in messages.items()])
@@ -117,15 +117,16 @@ def right_changes(tree: PrintedTree, number: int, box: Bounds) -> list[tuple[int
     return sorted((m, 1 if after else -1) for m, (before, after) in is_in.items() if before != after)
 
 
-def lived(
+def move_all(
     tree: PrintedTree, moves: list[tuple[int, Bounds]]
 ) -> tuple[list[list[tuple[int, int]]], list[list[tuple[int, int]]]]:
+    """The changes that the printed tree reports, and the right ones."""
     right = []
-    found = []
+    changes = []
     for number, box in moves:
         right.append(right_changes(tree, number, box))
-        found.append(sorted(tree.move(number, box)))
-    return found, right
+        changes.append(sorted(tree.move(number, box)))
+    return changes, right
 
 
 def test_e20_a_message_is_stored_where_nobody_is_yet() -> None:
@@ -138,8 +139,8 @@ def test_e20_a_message_is_stored_where_nobody_is_yet() -> None:
             tree.subscribe(number, *subscription)
         for number, message in messages.items():
             tree.publish(number, *message)
-        found, right = lived(tree, moves)
-        assert (found == right) == is_right
+        changes, right = move_all(tree, moves)
+        assert (changes == right) == is_right
     ours(subscriptions, messages, moves)
 
 
@@ -152,8 +153,8 @@ def test_e21_one_pass_over_both_ways_tells_a_message_twice_when_a_box_comes_to_c
         tree = PrintedTree(passes=passes)
         tree.subscribe(1, *subscriptions[1])
         tree.publish(7, *messages[7])
-        found, right = lived(tree, moves)
-        assert (found == right) == (passes == 2)
+        changes, right = move_all(tree, moves)
+        assert (changes == right) == (passes == 2)
     ours(subscriptions, messages, moves)
 
 
@@ -166,8 +167,8 @@ def test_e21b_each_node_above_is_looked_at_once(ancestors: str) -> None:
     tree.subscribe(1, *subscriptions[1])
     for number, message in messages.items():
         tree.publish(number, *message)
-    found, right = lived(tree, moves)
-    assert (found == right) == (ancestors == "once")
+    changes, right = move_all(tree, moves)
+    assert (changes == right) == (ancestors == "once")
     ours(subscriptions, messages, moves)
 
 
@@ -187,10 +188,10 @@ def test_e23_the_radius_of_a_safe_region_minds_the_messages_inside() -> None:
             if safe < 0:
                 wrong[name] += 1
                 continue
-            angle, reach = rng.uniform(0, 2 * math.pi, 40), min(safe, 8.0) * 0.999
-            steps = np.stack([np.cos(angle), np.sin(angle)], axis=1) * reach
-            there = np.hypot(*(places[None] - steps[:, None]).transpose(2, 0, 1))
-            wrong[name] += int(((there <= radius) != (far <= radius)).any())
+            angle, step_length = rng.uniform(0, 2 * math.pi, 40), min(safe, 8.0) * 0.999
+            steps = np.stack([np.cos(angle), np.sin(angle)], axis=1) * step_length
+            moved = np.hypot(*(places[None] - steps[:, None]).transpose(2, 0, 1))
+            wrong[name] += int(((moved <= radius) != (far <= radius)).any())
     assert wrong["printed"] > 50
     assert wrong["without those inside"] > 50
     assert wrong["symmetric"] == 0

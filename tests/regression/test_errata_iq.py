@@ -1,6 +1,6 @@
 """Errata of the IQ-Tree and RQ-Tree as described in Wang et al. 2017, each on an input that shows it.
 
-`Printed` is the text taken at its word: cells hold the clauses that overlap them, a message visits the cells that contain it.
+`Printed` follows the text literally: cells hold the clauses that overlap them, a message visits the cells that contain it.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ class Printed:
         self.held = {cell: [s for s in subscriptions if overlaps(box_of(s), cell)] for cell in self.cells}
 
     def publish(self, message: nc.Message) -> list[int]:
-        words, place = set(message.words()), message.box
+        words, location = set(message.words()), message.box
         return [
             int(s.id)
-            for cell in self._visited(place)
+            for cell in self._visited(location)
             for s in self.held[cell]
-            if set(s.keywords) <= words and meets(box_of(s), place)
+            if set(s.keywords) <= words and meets(box_of(s), location)
         ]
 
-    def _visited(self, place: nc.Box) -> list[nc.Box]:
-        if place.x0 == place.x1 and place.y0 == place.y1:
-            return [c for c in self.cells if c.x0 <= place.x0 < c.x1 and c.y0 <= place.y0 < c.y1]
-        return [c for c in self.cells if meets(c, place)]
+    def _visited(self, location: nc.Box) -> list[nc.Box]:
+        if location.x0 == location.x1 and location.y0 == location.y1:
+            return [c for c in self.cells if c.x0 <= location.x0 < c.x1 and c.y0 <= location.y0 < c.y1]
+        return [c for c in self.cells if meets(c, location)]
 
 
 def box_of(subscription: nc.Subscription) -> nc.Box:
@@ -66,7 +66,7 @@ def ours(index: str, subscriptions: list[nc.Subscription], message: nc.Message) 
 
 
 def _far_corners() -> list[nc.Subscription]:
-    """They give our tree the printed one's region, 0..8, and ask for a keyword nobody sends."""
+    """Subscriptions that give our tree the region of the printed one, 0..8. No message has their keyword."""
     return [nc.Subscription(98, ["corner"], nc.Box(0, 0, 0, 0)), nc.Subscription(99, ["corner"], nc.Box(8, 8, 8, 8))]
 
 
@@ -96,7 +96,7 @@ def test_a_clause_that_ends_on_the_border_of_a_cell_is_found_there(index: str) -
 
 @pytest.mark.parametrize("index", INDEXES)
 def test_messages_and_clauses_beyond_the_region_are_matched(index: str) -> None:
-    """E15d: nothing is said about what lies outside the root; outermost cells reach to infinity here."""
+    """E15d: the text does not say what happens outside the root; in our tree the outermost cells reach to infinity."""
     subscriptions = [nc.Subscription(1, ["a"], nc.Box(6, 6, 20, 20)), nc.Subscription(2, ["a"], nc.Box(-9, 30, -8, 31))]
     inside, outside = nc.Message(1, ["a"], (8, 8)), nc.Message(2, ["a"], (-8, 30))
     for message, answer in ((inside, {1: 1}), (outside, {2: 1})):
@@ -105,8 +105,8 @@ def test_messages_and_clauses_beyond_the_region_are_matched(index: str) -> None:
         # A region of 0..8 first, then clauses beyond it.
         matcher.subscribe([*_far_corners(), nc.Subscription(97, ["corner"], nc.Box(1, 1, 2, 2))])
         matcher.subscribe(subscriptions)
-        found = Counter(d.subscription_id for d in matcher.publish([message]))
-        assert found == expected(subscriptions, message) == answer
+        deliveries = Counter(d.subscription_id for d in matcher.publish([message]))
+        assert deliveries == expected(subscriptions, message) == answer
 
 
 @pytest.mark.parametrize("index", INDEXES)
@@ -118,7 +118,7 @@ def test_clauses_without_keywords_are_matched(index: str) -> None:
 
 
 def test_a_message_has_many_keywords_and_each_is_a_chance_to_visit() -> None:
-    """E17: frequencies that sum to one, as printed, price a keyword as if a message had one. Right, but dear."""
+    """E17: frequencies that sum to one, as printed, price a keyword as if a message had one. Right, but slow."""
     workload = open_workload("tweets", vocabulary_size=300, frequencies="zipf", n_cities=5)
     subscriptions, messages = workload.subscriptions(3000), workload.messages(300).drop_columns(["time"])
     work, answers = [], []

@@ -1,8 +1,8 @@
 """Errors in the printed algorithms of the R^t-tree paper: each loses or invents answers that our index gives right.
 
-E1 to E6 and E1b are numbers of our list of errata; E27 (a count in example 6) is in
+E1 to E6 and E1b are numbers in our list of errata; E27 (a count in example 6) is in
 `tests/unit/papers/boolean/textual_rtree/test_paper_example.py`. The printed forms below run in plain Python on
-the very tree of our index.
+the tree of our index.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Node:
     children: list[Node] = field(default_factory=list)
     subscriptions: list[int] = field(default_factory=list)
     entry_lists: Lists = field(default_factory=dict)
-    own_lists: Lists = field(default_factory=dict)
+    lists: Lists = field(default_factory=dict)
 
 
 @dataclass
@@ -98,7 +98,7 @@ def place(root: Node, words: list[list[str]]) -> Node:
                 node.entry_lists.setdefault(words[s][depth - 2], []).append(s)
             if not node.children:
                 for word in words[s][depth - 1 :]:
-                    node.own_lists.setdefault(word, []).append(s)
+                    node.lists.setdefault(word, []).append(s)
         return inside
 
     walk(root, 1)
@@ -119,7 +119,7 @@ class Algorithm1:
     ignores_leaves: bool = False
 
     def run(self, root: Node, words: set[str], box: Rectangle) -> tuple[list[int], int]:
-        """Answers (repeated ones as often as found), and the number of nodes visited."""
+        """Answers, each as often as it is found, and the number of nodes visited."""
         self.answers: list[int] = []
         self.count: Counter[int] = Counter()
         self.n_visited = 0
@@ -130,7 +130,7 @@ class Algorithm1:
         self.n_visited += 1
         visit = False
         if not node.children and not self.ignores_leaves:
-            self._count(node.own_lists, depth, words, box)
+            self._count(node.lists, depth, words, box)
         for child in node.children:
             if not overlap(child.box, box):
                 if self.returns_at_a_miss:
@@ -180,10 +180,10 @@ def test_the_corrected_form_gives_our_answers_with_our_number_of_visits() -> Non
             words = set(rng.choice(list("abcdef"), 4, replace=False).tolist())
             x, y = rng.integers(0, 8, 2).tolist()
             box = (float(x), float(y), float(x + 2), float(y + 1))
-            found, n_visited = Algorithm1(world).run(tree, words, box)
-            assert found == ours(matcher, words, box) == world.expected(words, box)
+            answers, n_visited = Algorithm1(world).run(tree, words, box)
+            assert answers == ours(matcher, words, box) == world.expected(words, box)
             assert n_visited == matcher.report.nodes_visited
-            n_answers += len(found)
+            n_answers += len(answers)
     # Enough answers for the comparison to mean something.
     assert n_answers > 100
 
@@ -233,7 +233,7 @@ def test_e3_boxes_may_meet_without_a_corner_of_one_in_the_other(representatives:
 
 
 def test_e4_a_subscription_in_two_leaves_is_counted_twice() -> None:
-    """Footnote 1 supposes an R+-tree, which clips: here the only subscription lies in both leaves."""
+    """Footnote 1 supposes an R+-tree, which clips: the only subscription lies in both leaves."""
     world = World([["a", "b"]], [(0.0, 0.0, 4.0, 1.0)])
     leaves = [Node((0.0, 0.0, 2.0, 1.0), subscriptions=[0]), Node((2.0, 0.0, 4.0, 1.0), subscriptions=[0])]
     tree = place(Node((0.0, 0.0, 4.0, 1.0), leaves), world.words)
@@ -253,7 +253,7 @@ def test_e5_a_split_of_the_root_moves_every_keyword_one_level_down() -> None:
     after = plain_tree(tree)
     assert (n_levels(before), n_levels(after)) == (1, 2)
     for leaf in after.children:
-        leaf.own_lists = {word: [s for s in listed if s in leaf.subscriptions] for word, listed in before.own_lists.items()}
+        leaf.lists = {word: [s for s in listed if s in leaf.subscriptions] for word, listed in before.lists.items()}
     world.words.append(["a", "b"])
     world.boxes.append((4.0, 0.0, 4.0, 0.0))
     assert Algorithm1(world).run(after, {"a", "b"}, box)[0] == []

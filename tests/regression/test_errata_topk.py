@@ -1,6 +1,6 @@
 """Errata of Skype (Wang et al. 2016, the centralised part), each on an input that shows it.
 
-The printed forms stand here as plain Python, taken at their word; the ranker is right on the same input.
+The printed algorithms are written here literally, in plain Python; the ranker is right on the same input.
 """
 
 from __future__ import annotations
@@ -18,29 +18,21 @@ from nearcast.papers.ranked.group_pruned.index import GroupPruned
 from nearcast.papers.ranked.skyband.buffer_kinds import _band_size, _turnovers
 from nearcast.papers.ranked.skyband.engine import SkybandEngine
 from nearcast.testing.oracles.ranked import RankedOracle
-from nearcast.testing.scenarios.ranked import compare_lists, compare_steps, run_ranked_worlds
+from nearcast.testing.scenarios.ranked import RankedComparison, run_ranked_worlds
 
 PRUNED = ["individually_pruned", "group_pruned", "covering_quadtree"]
 REACH = 10.0
 
 
-class SideBySide:
-    """A ranker and the oracle in the plane; every call compares them."""
+def compare(window: Any, index: str = "group_pruned", buffer: Any = "auto", **options: Any) -> RankedComparison:
+    """A ranker and the oracle in the plane; options of the index are among `options`."""
+    idf = {name: options.pop(name) for name in ("idf", "n_documents") if name in options}
+    ranker = nc.Ranker(window, index, buffer, space="plane", max_distance=REACH, **idf, **options)
+    return RankedComparison(ranker, RankedOracle(window, "plane", REACH, **idf))
 
-    def __init__(self, window: Any, index: str = "group_pruned", **options: Any) -> None:
-        idf = {name: options.pop(name) for name in ("idf", "n_documents") if name in options}
-        self.ranker = nc.Ranker(window, index, space="plane", max_distance=REACH, **idf, **options)
-        self.oracle = RankedOracle(window, "plane", REACH, **idf)
 
-    def subscribe(self, *subscriptions: nc.RankedSubscription) -> None:
-        compare_steps(self.ranker.subscribe(subscriptions), self.oracle.subscribe(subscriptions))
-
-    def publish(self, *messages: nc.Message) -> None:
-        compare_steps(self.ranker.publish(messages), self.oracle.publish(messages))
-        compare_lists(self.ranker, self.oracle.lists())
-
-    def top(self, id: int) -> list[Any]:
-        return [message for message, _ in self.ranker.top(id)]
+def top(both: RankedComparison, id: int) -> list[Any]:
+    return [message for message, _ in both.ranker.top(id)]
 
 
 # --- Algorithm 1 -----------------------------------------------------------------------------------------------------
@@ -60,15 +52,15 @@ class Vectors:
         return max((weight for other, weight in self.weight.items() if other >= word), default=0.0)
 
 
-def printed_score(wanted: Vectors, message: Vectors, alpha: float, near: float, threshold: float) -> float | None:
+def printed_score(subscription: Vectors, message: Vectors, alpha: float, near: float, threshold: float) -> float | None:
     """Algorithm 1: lists are read one after the other, a posting that fails line 20 is skipped, what was summed is verified."""
     needed = (threshold - alpha * near) / (1 - alpha)
-    found = 0.0
+    similarity = 0.0
     for word in message.words:
-        if word in wanted.weight and message.most_from(word) * wanted.sum_from(word) >= needed:
-            found += message.weight[word] * wanted.weight[word]
-    if found > 0 and alpha * near + (1 - alpha) * found >= threshold:
-        return alpha * near + (1 - alpha) * found
+        if word in subscription.weight and message.most_from(word) * subscription.sum_from(word) >= needed:
+            similarity += message.weight[word] * subscription.weight[word]
+    if similarity > 0 and alpha * near + (1 - alpha) * similarity >= threshold:
+        return alpha * near + (1 - alpha) * similarity
     return None
 
 
@@ -77,12 +69,12 @@ def test_e2_a_message_with_the_very_words_of_a_subscription_is_lost_by_the_print
     words = Vectors(["a", "b"])
     # Both lists are needed for the score; the second is skipped since it alone cannot reach the threshold.
     assert printed_score(words, words, 0.5, 1.0, 0.95) is None
-    both = SideBySide(nc.CountWindow(2), index, buffer="kmax", buffer_parameters={"factor": 1.0})
-    both.subscribe(nc.RankedSubscription(1, ["a", "b"], (0, 0), k=1, spatial_weight=0.5))
-    both.publish(nc.Message(1, ["a", "b"], (1, 0)))
+    both = compare(nc.CountWindow(2), index, buffer="kmax", buffer_parameters={"factor": 1.0})
+    both.subscribe([nc.RankedSubscription(1, ["a", "b"], (0, 0), k=1, spatial_weight=0.5)])
+    both.publish([nc.Message(1, ["a", "b"], (1, 0))])
     assert [score for _, score in both.ranker.top(1)] == [pytest.approx(0.95)]
-    both.publish(nc.Message(2, ["a", "b"], (0, 0)))
-    assert both.top(1) == [2]
+    both.publish([nc.Message(2, ["a", "b"], (0, 0))])
+    assert top(both, 1) == [2]
 
 
 def test_e2_many_results_are_lost_by_the_printed_algorithm() -> None:
@@ -90,12 +82,12 @@ def test_e2_many_results_are_lost_by_the_printed_algorithm() -> None:
     letters = list("abcdef")
     n_results = n_lost = 0
     for _ in range(2000):
-        wanted, message = (Vectors(list(rng.choice(letters, int(rng.integers(1, 5)), replace=False))) for _ in range(2))
+        subscription, message = (Vectors(list(rng.choice(letters, int(rng.integers(1, 5)), replace=False))) for _ in range(2))
         alpha, near, threshold = rng.choice([0.1, 0.3, 0.5, 0.7, 0.9]), rng.random(), rng.random()
-        similar = text_similarity(dict.fromkeys(message.words, 1), wanted.words)
+        similar = text_similarity(dict.fromkeys(message.words, 1), subscription.words)
         if similar > 0 and relevance(alpha, near, similar) >= threshold + 1e-9:
             n_results += 1
-            n_lost += printed_score(wanted, message, alpha, near, threshold) is None
+            n_lost += printed_score(subscription, message, alpha, near, threshold) is None
     assert n_lost > n_results / 20
     run_ranked_worlds([_maker(index) for index in PRUNED], 2, seed=202)
 
@@ -109,10 +101,10 @@ def test_e3_a_common_word_without_weight_is_lost_by_the_printed_test() -> None:
     textbook = math.log(n_documents / n_documents)
     assert not textbook * textbook > 0
     assert idf_weight(n_documents, n_documents) > 0
-    both = SideBySide(nc.CountWindow(3), idf={"a": n_documents}, n_documents=n_documents)
-    both.subscribe(nc.RankedSubscription(1, ["a"], (0, 0)))
-    both.publish(nc.Message(1, ["a"], (0, 0)))
-    assert both.top(1) == [1]
+    both = compare(nc.CountWindow(3), idf={"a": n_documents}, n_documents=n_documents)
+    both.subscribe([nc.RankedSubscription(1, ["a"], (0, 0))])
+    both.publish([nc.Message(1, ["a"], (0, 0))])
+    assert top(both, 1) == [1]
 
 
 @pytest.mark.parametrize("index", PRUNED)
@@ -120,10 +112,10 @@ def test_e4_the_printed_thresholds_divide_by_zero_where_only_place_or_only_words
     words = Vectors(["a"])
     with pytest.raises(ZeroDivisionError):
         printed_score(words, words, 1.0, 0.5, 0.4)
-    both = SideBySide(nc.CountWindow(9), index, buffer="kmax", buffer_parameters={"factor": 1.0})
-    both.subscribe(*[nc.RankedSubscription(int(weight), ["a", "b"], (0, 0), 2, weight) for weight in (0.0, 1.0)])
+    both = compare(nc.CountWindow(9), index, buffer="kmax", buffer_parameters={"factor": 1.0})
+    both.subscribe([nc.RankedSubscription(int(weight), ["a", "b"], (0, 0), 2, weight) for weight in (0.0, 1.0)])
     for number in range(12):
-        both.publish(nc.Message(number, [["a", "b"], ["a"], ["b", "c"]][number % 3], (number % 5, 0)))
+        both.publish([nc.Message(number, [["a", "b"], ["a"], ["b", "c"]][number % 3], (number % 5, 0))])
 
 
 def test_e1_the_printed_prefix_asks_for_the_position_of_a_word_that_is_not_there() -> None:
@@ -140,10 +132,10 @@ def test_e8_a_group_bound_with_a_negative_proximity_prunes_a_member_that_is_reac
     member_needs = threshold / (1 - 0.1) - 0.1 / (1 - 0.1) * near
     assert group_needs > 5 > member_needs == pytest.approx(0.611, abs=1e-3)
     assert spatial_proximity(15.0, REACH) == 0.0
-    both = SideBySide(nc.CountWindow(9), buffer="kmax", buffer_parameters={"factor": 1.0}, group_size=2)
-    both.subscribe(*[nc.RankedSubscription(i, ["a"], (i % 2, 0), 1, alphas[i % 2]) for i in range(8)])
+    both = compare(nc.CountWindow(9), buffer="kmax", buffer_parameters={"factor": 1.0}, group_size=2)
+    both.subscribe([nc.RankedSubscription(i, ["a"], (i % 2, 0), 1, alphas[i % 2]) for i in range(8)])
     for number in range(6):
-        both.publish(nc.Message(number, [["a", "b"], ["a"]][number % 2], (30 - 5 * number, 0)))
+        both.publish([nc.Message(number, [["a", "b"], ["a"]][number % 2], (30 - 5 * number, 0))])
 
 
 def test_e10_an_index_that_is_not_told_of_lower_thresholds_loses_results(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,10 +152,10 @@ def test_e10_an_index_that_is_not_told_of_lower_thresholds_loses_results(monkeyp
 
 
 def test_e6_of_equally_relevant_messages_the_newer_one_is_first() -> None:
-    both = SideBySide(nc.CountWindow(9))
-    both.subscribe(nc.RankedSubscription(1, ["a"], (0, 0), k=2))
-    both.publish(*[nc.Message(number, ["a"], (1, 0)) for number in range(4)])
-    assert both.top(1) == [3, 2]
+    both = compare(nc.CountWindow(9))
+    both.subscribe([nc.RankedSubscription(1, ["a"], (0, 0), k=2)])
+    both.publish([nc.Message(number, ["a"], (1, 0)) for number in range(4)])
+    assert top(both, 1) == [3, 2]
 
 
 def test_e11_a_subscription_with_few_messages_is_searched_for_in_vain_at_every_expiry(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,9 +172,9 @@ def test_e11_a_subscription_with_few_messages_is_searched_for_in_vain_at_every_e
         refill(self, numbers)
 
     monkeypatch.setattr(SkybandEngine, "_refill", counting)
-    both = SideBySide(nc.CountWindow(n_window))
-    both.subscribe(nc.RankedSubscription(1, ["a"], (0, 0), k))
-    both.publish(*[nc.Message(number, ["a" if matches[number] else "b"], (0, 0)) for number in range(n_messages)])
+    both = compare(nc.CountWindow(n_window))
+    both.subscribe([nc.RankedSubscription(1, ["a"], (0, 0), k)])
+    both.publish([nc.Message(number, ["a" if matches[number] else "b"], (0, 0)) for number in range(n_messages)])
     assert refills == [1]
 
 
@@ -204,18 +196,18 @@ def test_e15_a_late_message_that_counts_as_the_newest_drives_out_one_that_outliv
     held = [(0.5, 5.0, 0)]
 
     def printed_arrival(score: float, time: float, k: int) -> list[tuple[float, float, int]]:
-        """The newcomer dominates whatever is no more relevant."""
-        kept = [(s, t, n + (s <= score)) for s, t, n in held]
-        return [entry for entry in [*kept, (score, time, 0)] if entry[2] < k]
+        """The new message dominates all that are at most as relevant."""
+        counted = [(s, t, n + (s <= score)) for s, t, n in held]
+        return [entry for entry in [*counted, (score, time, 0)] if entry[2] < k]
 
-    # The late one is over at 13, the other one at 15: then nothing is left.
+    # The late one leaves the window at 13, the other one at 15: then nothing is left.
     assert [entry for entry in printed_arrival(0.8, 3.0, 1) if entry[1] > 13.0 - 10.0] == []
-    both = SideBySide(nc.TimeWindow(10.0), buffer="skyband", buffer_parameters={"ratio": 1.0})
-    both.subscribe(nc.RankedSubscription(1, ["a"], (0, 0), k=1, spatial_weight=1.0))
-    both.publish(nc.Message(1, ["a"], (5, 0), time=5.0), nc.Message(2, ["a"], (2, 0), time=3.0))
-    assert both.top(1) == [2]
-    both.publish(nc.Message(3, ["b"], (0, 0), time=13.0))
-    assert both.top(1) == [1]
+    both = compare(nc.TimeWindow(10.0), buffer="skyband", buffer_parameters={"ratio": 1.0})
+    both.subscribe([nc.RankedSubscription(1, ["a"], (0, 0), k=1, spatial_weight=1.0)])
+    both.publish([nc.Message(1, ["a"], (5, 0), time=5.0), nc.Message(2, ["a"], (2, 0), time=3.0)])
+    assert top(both, 1) == [2]
+    both.publish([nc.Message(3, ["b"], (0, 0), time=13.0)])
+    assert top(both, 1) == [1]
 
 
 @pytest.mark.parametrize(("k", "n", "simulated"), [(5, 5, 0.5), (5, 13, 45), (20, 24, 1.6), (20, 36, 81)])
@@ -227,11 +219,11 @@ def test_e17_the_time_to_a_refill_is_not_that_of_a_free_walk(k: int, n: int, sim
 
 
 def test_e19_a_threshold_from_before_the_search_may_be_above_the_kth_score() -> None:
-    """Old messages were near, new ones are far: the threshold of the last filling admits nothing any more."""
-    both = SideBySide(nc.CountWindow(4), buffer="skyband", buffer_parameters={"ratio": 1.0})
-    both.subscribe(nc.RankedSubscription(1, ["a"], (0, 0), k=2))
-    both.publish(*[nc.Message(number, ["a"], (0, 0)) for number in range(4)])
+    """Old messages were near, new ones are far: none reaches the threshold of the last search."""
+    both = compare(nc.CountWindow(4), buffer="skyband", buffer_parameters={"ratio": 1.0})
+    both.subscribe([nc.RankedSubscription(1, ["a"], (0, 0), k=2)])
+    both.publish([nc.Message(number, ["a"], (0, 0)) for number in range(4)])
     before = min(score for _, score in both.ranker.top(1))
-    both.publish(*[nc.Message(4 + number, ["a"], (9, 0)) for number in range(4)])
+    both.publish([nc.Message(4 + number, ["a"], (9, 0)) for number in range(4)])
     assert [score for _, score in both.ranker.top(1) if score >= before] == []
-    assert both.top(1) == [7, 6]
+    assert top(both, 1) == [7, 6]

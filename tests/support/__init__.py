@@ -1,1 +1,1 @@
-"""What several tests need and nobody ships: real servers, brokers, databases and streams, and rows for streams."""
+"""What several tests share: real servers, brokers, databases and streams, rows for streams, and variants of indexes."""

@@ -13,35 +13,35 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 class Console:
-    """A page of the console; what it complains of, and whom it asks, is remembered."""
+    """A page of the console; its errors (`complaints`) and the addresses it requests (`asked`) are recorded."""
 
     def __init__(self, page: Any, server: SmallServer) -> None:
         self.page, self.server = page, server
         self.complaints: list[str] = []
         self.asked: set[str] = set()
-        page.on("console", lambda told: self._note(told.text) if told.type == "error" else None)
+        page.on("console", lambda message: self._note(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("request", lambda request: self.asked.add(request.url))
 
     def _note(self, complaint: str) -> None:
-        # A browser tells of every refusal; those of a key or of a half-typed interest are shown to the user as well.
+        # A browser reports every refused request; a wrong key or a half-typed interest is shown to the user as well.
         if not any(expected in complaint for expected in ("status of 401", "status of 422")):
             self.complaints.append(complaint)
 
     def enter(self, at: str = "0,0,9") -> Console:
-        """With the key in the address, the map at a place."""
+        """Open the page with the key in the address, and the map at a location."""
         self.page.goto(f"{self.server.url}/#key={self.server.key}&at={at}")
         self.page.wait_for_selector(".connection.connected")
         self.settle()
         return self
 
     def settle(self) -> None:
-        """Wait until the map takes clicks; without a graphics card its finest outlines come much later."""
+        """Wait until the map takes clicks; without a graphics card its finest outlines are drawn much later."""
         while not self.page.evaluate("() => Boolean(window.nearcastMap && window.nearcastMap.getLayer('places'))"):
             self.page.wait_for_timeout(50)
 
     def pick(self, lon: float, lat: float, shown: str) -> None:
-        """Click a place until what is there has been drawn, and was found by the click."""
+        """Click a location until the element `shown` appears."""
         for _ in range(_TRIES):
             self.page.mouse.click(*self.at(lon, lat))
             if self.page.locator(shown).count():
@@ -50,7 +50,7 @@ class Console:
         self.page.wait_for_selector(shown)
 
     def at(self, lon: float, lat: float) -> tuple[float, float]:
-        """Where a place is on the screen."""
+        """The position of a location on the screen."""
         left, top, x, y = self.page.evaluate(
             "([lon, lat]) => { const map = window.nearcastMap; const box = map.getCanvas().getBoundingClientRect();"
             " const at = map.project([lon, lat]); return [box.left, box.top, at.x, at.y]; }",
@@ -59,7 +59,7 @@ class Console:
         return left + x, top + y
 
     def drag(self, start: tuple[float, float], end: tuple[float, float]) -> None:
-        """From place to place on the map."""
+        """Drag from one location to another on the map."""
         self.page.mouse.move(*self.at(*start))
         self.page.mouse.down()
         self.page.mouse.move(*self.at(*end), steps=6)

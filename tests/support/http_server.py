@@ -55,7 +55,7 @@ class SmallServer:
         return shown.secret
 
     def start(self) -> None:
-        """On the port it had before, if it had one; returns when it is ready."""
+        """Start on the port it had before, if it had one; return when it is ready."""
         log_path = self.folder / "server.log"
         command = [sys.executable, "-m", "nearcast", "serve", "--store", self.store, "--port", str(self.port)]
         command += ["--engine", self.engine]
@@ -69,41 +69,41 @@ class SmallServer:
 
     def _is_ready(self, log_path: Path) -> bool:
         if not self.port:
-            found = re.search(r"listening on http://[\d.]+:(\d+)", log_path.read_text())
-            if found is None:
+            line = re.search(r"listening on http://[\d.]+:(\d+)", log_path.read_text())
+            if line is None:
                 return False
-            self.port = int(found.group(1))
+            self.port = int(line.group(1))
         try:
-            with urllib.request.urlopen(f"{self.url}/ready", timeout=5) as answer:
-                return bool(answer.status == 200)
+            with urllib.request.urlopen(f"{self.url}/ready", timeout=5) as response:
+                return bool(response.status == 200)
         except (urllib.error.URLError, OSError):
             return False
 
     def stop(self) -> None:
-        """As an operator stops it."""
+        """Stop it as an operator does."""
         self._end(signal.SIGTERM)
 
     def kill(self) -> None:
-        """As a power cut stops it."""
+        """Stop it as a power cut does."""
         self._end(signal.SIGKILL)
 
-    def _end(self, how: signal.Signals) -> None:
+    def _end(self, sent: signal.Signals) -> None:
         if self._process is not None and self._process.poll() is None:
-            self._process.send_signal(how)
+            self._process.send_signal(sent)
             self._process.wait(30)
 
     def figure(self, name: str) -> float:
         """One figure of /metrics."""
-        with urllib.request.urlopen(f"{self.url}/metrics", timeout=5) as answer:
-            text = answer.read().decode()
-        found = re.search(rf"^{name} ([\d.e+]+)$", text, re.MULTILINE)
-        assert found is not None, f"{name} is not in {text}"
-        return float(found.group(1))
+        with urllib.request.urlopen(f"{self.url}/metrics", timeout=5) as response:
+            text = response.read().decode()
+        line = re.search(rf"^{name} ([\d.e+]+)$", text, re.MULTILINE)
+        assert line is not None, f"{name} is not in {text}"
+        return float(line.group(1))
 
 
 @contextmanager
 def small_server(folder: Path, store: str | None = None, engine: str = "embedded", **settings: str) -> Iterator[SmallServer]:
-    """A server that is ready; `store` is a file in the folder unless given; `settings` are variables of the environment."""
+    """A server that is ready. Without `store` it has a file in the folder; `settings` are environment variables."""
     server = SmallServer(folder, settings, store, engine)
     try:
         server.start()

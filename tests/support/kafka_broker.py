@@ -23,8 +23,8 @@ _CLUSTER = "bmVhcmNhc3QtdGVzdHMtMQ"
 
 def kafka_folder() -> Path | None:
     """Where the jars are; None if the machine has none."""
-    given = os.environ.get(VARIABLE)
-    return Path(given) if given else None
+    folder = os.environ.get(VARIABLE)
+    return Path(folder) if folder else None
 
 
 @contextmanager
@@ -44,11 +44,11 @@ def small_broker(folder: Path, jars: Path) -> Iterator[str]:
         "transaction.state.log.replication.factor=1\ntransaction.state.log.min.isr=1\n"
     )
     java += ["-cp", f"{jars}/*"]
-    told = subprocess.run(
+    format_run = subprocess.run(
         [*java, "kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", str(settings)], capture_output=True, check=False
     )
-    if told.returncode:
-        raise RuntimeError(f"the broker's folder could not be made: {told.stdout.decode()} {told.stderr.decode()}")
+    if format_run.returncode:
+        raise RuntimeError(f"the broker's folder could not be made: {format_run.stdout.decode()} {format_run.stderr.decode()}")
     with open(folder / "broker.log", "wb") as log:
         process = subprocess.Popen([*java, "kafka.Kafka", str(settings)], stdout=log, stderr=log)
     try:

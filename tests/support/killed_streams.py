@@ -31,7 +31,7 @@ class KilledStream:
             self._process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True, cwd=self._folder)
 
     def wait_for(self, is_there: Callable[[], bool]) -> None:
-        """Return when it is; raise with the log if the process ends or takes too long."""
+        """Return when `is_there` holds; raise with the log if the process ends or takes too long."""
         began = time.monotonic()
         while not is_there():
             if self._process is None or self._process.poll() is not None or time.monotonic() - began > _PATIENCE_S:
@@ -57,7 +57,7 @@ class KilledStream:
 
     def _executors(self) -> list[int]:
         """The executors whose driver runs in this folder."""
-        found = []
+        executors = []
         for process in Path("/proc").iterdir():
             if process.name.isdigit():
                 try:
@@ -66,17 +66,17 @@ class KilledStream:
                 except OSError:
                     continue
                 if b"CoarseGrainedExecutorBackend" in command and is_ours:
-                    found.append(int(process.name))
-        return sorted(found)
+                    executors.append(int(process.name))
+        return sorted(executors)
 
 
 def files_by_batch(checkpoint: Path, names: Sequence[str]) -> list[dict[str, list[int]]]:
-    """Which files (called by their numbers) of each folder each batch read, from what Spark wrote down."""
+    """For each batch, the numbers of the files that it read from each folder, from Spark's checkpoint."""
     offsets = []
     for number in sorted(int(file.name) for file in (checkpoint / "commits").iterdir() if file.name.isdigit()):
         lines = (checkpoint / "offsets" / str(number)).read_text().splitlines()[2:]
         offsets.append([json.loads(line)["logOffset"] if line != "-" else -1 for line in lines])
-    found: dict[str, dict[int, list[int]]] = {name: {} for name in names}
+    files_of: dict[str, dict[int, list[int]]] = {name: {} for name in names}
     source_of: dict[str, int] = {}
     for source in (checkpoint / "sources").iterdir():
         seen = set()
@@ -87,12 +87,12 @@ def files_by_batch(checkpoint: Path, names: Sequence[str]) -> list[dict[str, lis
                 source_of[path.parent.name] = int(source.name)
                 if path.name not in seen:
                     seen.add(path.name)
-                    found[path.parent.name].setdefault(facts["batchId"], []).append(int(path.stem))
+                    files_of[path.parent.name].setdefault(facts["batchId"], []).append(int(path.stem))
 
     def files(name: str, at: int) -> list[int]:
         source = source_of[name]
         before = offsets[at - 1][source] if at else -1
-        return [file for offset in range(before + 1, offsets[at][source] + 1) for file in found[name].get(offset, [])]
+        return [file for offset in range(before + 1, offsets[at][source] + 1) for file in files_of[name].get(offset, [])]
 
     return [{name: files(name, at) for name in names} for at in range(len(offsets))]
 

@@ -50,7 +50,7 @@ def make_subscriptions(n: int, seed: int, first_id: int = 0) -> pa.Table:
 
 
 def make_messages(n: int, seed: int, has_boxes: bool = False, first_id: int = 0) -> pa.Table:
-    """Points or boxes in and around the regions; some words are wanted by nobody."""
+    """Points or boxes in and around the regions; no subscription has some of the words."""
     draw = np.random.default_rng(seed)
     words = [*KEYWORDS, "nobody", "asks", "neverseen6"]
     lists = [[str(word) for word in draw.choice(words, int(draw.integers(0, 7)))] for _ in range(n)]
@@ -81,8 +81,8 @@ def publish_here(settings: PipelineSettings, plan: ShardPlan, subscriptions: pa.
     routed = route_rows(subscriptions, plan, plan.word_order())
     shards = []
     for shard in range(plan.n_shards):
-        is_here = [shard in shards_of_row for shards_of_row in routed.rows[SHARD_LIST].to_pylist()]
-        rows = routed.rows.filter(pa.array(is_here, pa.bool_()))
+        is_of_shard = [shard in shards_of_row for shards_of_row in routed.rows[SHARD_LIST].to_pylist()]
+        rows = routed.rows.filter(pa.array(is_of_shard, pa.bool_()))
         if rows.num_rows:
             facts = store_shard(store, number, build_shard(shard, rows, plan, "auto", {}, None), None, False).to_pylist()[0]
             shards.append(ShardBase(facts["folder"], facts["n_subscriptions"], facts["n_bytes"]))

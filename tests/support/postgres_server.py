@@ -20,9 +20,9 @@ _READY_S = 60.0
 def postgres_programs() -> Path | None:
     """The folder of `initdb` and `postgres`; None if they are not installed."""
     on_path = shutil.which("initdb")
-    found = [Path(on_path).resolve().parent] if on_path else []
-    found += [path.parent for home in _HOMES for path in sorted(Path(home).glob("**/bin/initdb"), reverse=True)]
-    return found[0] if found else None
+    folders = [Path(on_path).resolve().parent] if on_path else []
+    folders += [path.parent for home in _HOMES for path in sorted(Path(home).glob("**/bin/initdb"), reverse=True)]
+    return folders[0] if folders else None
 
 
 class SmallDatabase:
@@ -59,7 +59,7 @@ class SmallDatabase:
             time.sleep(0.05)
 
     def stop(self) -> None:
-        """At once; what was committed stays."""
+        """Stop it at once; what was committed stays."""
         if self._process is not None and self._process.poll() is None and (self._folder / "data" / "postmaster.pid").exists():
             leader = int((self._folder / "data" / "postmaster.pid").read_text().split()[0])
             os.kill(leader, signal.SIGQUIT)

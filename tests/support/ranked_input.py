@@ -1,4 +1,4 @@
-"""Small ranked streams: batches of changed subscriptions and messages, with many ties, and what one process says of them."""
+"""Small ranked streams: batches of changed subscriptions and messages, with many ties, and the changes of one process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Change = tuple[int, object, object, int, float]
 
 
 class StreamMaker:
-    """Batches of one seed. Places are on a coarse grid and words are few, so that scores are often equal."""
+    """Batches of one seed. Locations are on a coarse grid and words are few, so that scores are often equal."""
 
     def __init__(self, seed: int, n_subscriptions: int = 40, most_messages: int = 30) -> None:
         self._draw = np.random.default_rng(seed)
@@ -42,29 +42,29 @@ class StreamMaker:
         n, draw = len(ids), self._draw
         lists = [draw.choice(WORDS, int(draw.integers(1, 5)), False).tolist() for _ in range(n)]
         x, y = np.round(draw.uniform(0, 10, (2, n)))
-        wanted = {"k": pa.array(draw.integers(1, 4, n), pa.int32()), "spatial_weight": draw.choice([0.0, 0.3, 0.5, 1.0], n)}
+        ranking = {"k": pa.array(draw.integers(1, 4, n), pa.int32()), "spatial_weight": draw.choice([0.0, 0.3, 0.5, 1.0], n)}
         columns = {"id": pa.array(ids, pa.int64()), "keywords": pa.array(lists, pa.list_(pa.string()))}
-        return pa.table({**columns, "x": x, "y": y, **wanted})
+        return pa.table({**columns, "x": x, "y": y, **ranking})
 
     def _messages(self) -> pa.Table:
         n, draw, first = int(self._draw.integers(0, self._most)), self._draw, self._n_messages
         self._n_messages += n
         lists = [draw.choice(WORDS, int(draw.integers(1, 5))).tolist() for _ in range(n)]
         x, y = np.round(draw.uniform(0, 10, (2, n)))
-        # Some are late, some come with others at one time.
+        # Some are late, some have the same time as others.
         time = np.sort(np.round(draw.uniform(first - 5, first + n, n)))
         columns = {"id": pa.array(range(first, first + n), pa.int64()), "keywords": pa.array(lists, pa.list_(pa.string()))}
         return pa.table({**columns, "x": x, "y": y, "time": time})
 
 
 def incident_batches(n: int, n_messages: int) -> Iterator[RankedBatch]:
-    """The bundled incidents in order of time, `n` batches of them; everyone subscribes in the first, some leave later."""
+    """`n` batches of the bundled incidents by time; all subscriptions are in the first batch, later ones remove some."""
     words = Analysis().words
-    given = sample_messages().slice(0, n * n_messages).sort_by("time")
-    lists = pa.array([words(text) for text in given["text"].to_pylist()], pa.list_(pa.string()))
-    messages = given.select(["id"]).append_column("keywords", lists)
+    sample = sample_messages().slice(0, n * n_messages).sort_by("time")
+    lists = pa.array([words(text) for text in sample["text"].to_pylist()], pa.list_(pa.string()))
+    messages = sample.select(["id"]).append_column("keywords", lists)
     for name in ("x", "y", "time"):
-        messages = messages.append_column(name, given[name])
+        messages = messages.append_column(name, sample[name])
     people = ranked_subscriptions()
     for number in range(n):
         put = people if number == 0 else people.slice(number, 50)
@@ -73,7 +73,7 @@ def incident_batches(n: int, n_messages: int) -> Iterator[RankedBatch]:
 
 
 def changes_of(ranker: Ranker, batch: RankedBatch) -> list[Change]:
-    """What one process says of a batch."""
+    """The changes that one process reports for a batch."""
     ranker.unsubscribe(batch.removed.to_pylist())
     return sorted(rows_of(ranker.subscribe_table(batch.put)) + rows_of(ranker.publish_table(batch.messages)))
 

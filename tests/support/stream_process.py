@@ -18,7 +18,7 @@ class SmallStream:
         """`mark` stands between the address and the name of a topic."""
         self.folder = folder
         self._process: subprocess.Popen[bytes] | None = None
-        told = {
+        values = {
             "work": f"{folder}/work",
             "shared_dir": f"{folder}/host",
             "master": "local[1]",
@@ -29,7 +29,7 @@ class SmallStream:
             **dict.fromkeys(("messages_format", "changes_format", "sink_format"), "topic"),
             **settings,
         }
-        (folder / "settings.toml").write_text("".join(f'{name} = "{value}"\n' for name, value in told.items()))
+        (folder / "settings.toml").write_text("".join(f'{name} = "{value}"\n' for name, value in values.items()))
 
     def start(self) -> None:
         command = [sys.executable, "-m", "nearcast", "pipeline", "match", "--settings", f"{self.folder}/settings.toml"]
@@ -38,12 +38,12 @@ class SmallStream:
             self._process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
 
     def check(self) -> None:
-        """Raise with the log if it has ended."""
+        """Raise with the log if the process has ended."""
         if self._process is None or self._process.poll() is not None:
             raise RuntimeError(f"the stream has ended: {(self.folder / 'stream.log').read_text()[-5000:]}")
 
     def kill(self) -> None:
-        """Python and JVM at once, as when a machine goes."""
+        """Kill Python and the JVM at once, as when a machine fails."""
         if self._process is not None and self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()

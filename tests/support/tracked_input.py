@@ -1,4 +1,4 @@
-"""Small streams of travelling subscriptions: batches of raw rows, often late or at one time; what one process says of them."""
+"""Small streams of moving subscriptions: batches of raw rows, often late or at one time, and the changes of one process."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class RawBatch:
 
 
 class TrackMaker:
-    """Batches of one seed. Times are few, so that many things happen at once; some are late, some have none."""
+    """Batches of one seed. Times are few, so that many rows have the same; some are late, some have none."""
 
     def __init__(self, seed: int, n_subscriptions: int = 24, most: int = 24, space: str | None = None) -> None:
         self.draw = np.random.default_rng(seed)
@@ -70,27 +70,27 @@ class TrackMaker:
     def _subscription(self, id: Id) -> dict[str, Any]:
         made = self._world.subscription(id)
         self._where[id] = made.region
-        wanted = {"interest": made.interest.text} if made.interest is not None else {"keywords": list(made.keywords)}
-        return {"id": id, "change": 1, "time": self._when(0.5), **wanted, **_place(made.region)}
+        keywords = {"interest": made.interest.text} if made.interest is not None else {"keywords": list(made.keywords)}
+        return {"id": id, "change": 1, "time": self._when(0.5), **keywords, **_location(made.region)}
 
     def _moves(self) -> pa.Table:
         known = [*self._where, self._world.new_id("nobody")]
-        chosen = [known[at] for at in self.draw.integers(0, len(known), self._count(self._most)).tolist()]
-        rows = [{"id": id, "time": self._when(0.05), **_place(self._next_place(id))} for id in chosen]
+        ids = [known[at] for at in self.draw.integers(0, len(known), self._count(self._most)).tolist()]
+        rows = [{"id": id, "time": self._when(0.05), **_location(self._next_region(id))} for id in ids]
         kinds = {"id": self._id_kind, "region": pa.string(), **dict.fromkeys(_BOX, pa.float64()), "time": pa.float64()}
         return _table(rows, kinds)
 
-    def _next_place(self, id: Id) -> Region:
-        held = self._where.get(id)
-        if held is not None and self.draw.random() < 0.7:
+    def _next_region(self, id: Id) -> Region:
+        region = self._where.get(id)
+        if region is not None and self.draw.random() < 0.7:
             dx, dy = (float(d) * self._world.step for d in self.draw.integers(-2, 3, 2).tolist())
-            moved = translated(held, dx, dy)
+            moved = translated(region, dx, dy)
             if self.space == "plane" or _is_on_earth(moved):
                 self._where[id] = moved
                 return moved
-        where = self._world.region() or _spot(self._world.point())
-        self._where[id] = where
-        return where
+        region = self._world.region() or _spot(self._world.point())
+        self._where[id] = region
+        return region
 
     def _messages(self) -> pa.Table:
         rows = []
@@ -107,7 +107,7 @@ class TrackMaker:
         return _table(rows, {**kinds, "time": pa.float64(), "expires": pa.float64()})
 
     def _when(self, share_without: float) -> float | None:
-        """A time of now, often of others too; seldom long ago."""
+        """A time near now, often one that other rows have too; seldom long ago."""
         if self.draw.random() < share_without:
             return None
         return self._time + float(self.draw.integers(-4 if self.draw.random() < 0.2 else 0, 7)) / 2
@@ -147,7 +147,7 @@ class TrackingEngine(Protocol):
 
 
 class OneProcess:
-    """What one engine says of the batches of a stream: the definition of the order in it, in plain Python."""
+    """The changes that one engine reports for the batches of a stream. Defines the order of rows, in plain Python."""
 
     def __init__(self, engine: TrackingEngine, space: str, tick_seconds: float, lifetime: float = 0.0) -> None:
         self.engine, self.space = engine, space
@@ -156,7 +156,7 @@ class OneProcess:
         self._seen: dict[Id, float] = {}
 
     def take(self, batch: RawBatch) -> list[Change]:
-        found = self._change(batch.changes.to_pylist())
+        changes = self._change(batch.changes.to_pylist())
         moves, messages = batch.moves.to_pylist(), batch.messages.to_pylist()
         times = [row["time"] for row in (*moves, *messages) if row["time"] is not None]
         last = max([self._now, *times])
@@ -169,10 +169,10 @@ class OneProcess:
                 slots.setdefault(slot, ([], []))[kind].append(row)
         for _, (moved, sent) in sorted(slots.items(), key=lambda item: item[0]):
             if moved:
-                found += self._move(moved)
+                changes += self._move(moved)
             if sent:
-                found += self._publish(sent)
-        return sorted(found)
+                changes += self._publish(sent)
+        return sorted(changes)
 
     def _change(self, rows: list[dict[str, Any]]) -> list[Change]:
         if not rows:
@@ -185,17 +185,17 @@ class OneProcess:
         for id in latest:
             self._seen.pop(id, None)
         self._seen.update({row["id"]: row["time"] for row in put if row["time"] is not None})
-        wanted = [
+        keywords = [
             {"interest": row["interest"]} if row["interest"] is not None else {"keywords": row["keywords"]} for row in put
         ]
-        given = [
-            Subscription(row["id"], region=_region(row, self.space), **words) for row, words in zip(put, wanted, strict=True)
+        subscriptions = [
+            Subscription(row["id"], region=_region(row, self.space), **words) for row, words in zip(put, keywords, strict=True)
         ]
-        return self._told(self.engine.subscribe(given))
+        return self._changes_of_tick(self.engine.subscribe(subscriptions))
 
     def _move(self, rows: list[dict[str, Any]]) -> list[Change]:
         self._now = max(self._now, *(row["at"] for row in rows))
-        told = list(self.engine.advance(self._now)) if math.isfinite(self._now) else []
+        expired = list(self.engine.advance(self._now)) if math.isfinite(self._now) else []
         moves = {}
         for row in rows:
             id, time = row["id"], row["time"]
@@ -203,7 +203,7 @@ class OneProcess:
                 moves[id] = _region(row, self.space)
                 if time is not None:
                     self._seen[id] = time
-        return self._told([*told, *self.engine.move(moves)])
+        return self._changes_of_tick([*expired, *self.engine.move(moves)])
 
     def _publish(self, rows: list[dict[str, Any]]) -> list[Change]:
         messages = []
@@ -214,9 +214,9 @@ class OneProcess:
             box = Box(*(row[side] for side in _BOX))
             messages.append(Message(row["id"], keywords=row["keywords"], location=box, time=row["time"], expires=ends))
         self._now = max(self._now, *(row["at"] for row in rows))
-        return self._told(self.engine.publish(messages))
+        return self._changes_of_tick(self.engine.publish(messages))
 
-    def _told(self, changes: Sequence[Any]) -> list[Change]:
+    def _changes_of_tick(self, changes: Sequence[Any]) -> list[Change]:
         self._tick += 1
         return [(self._tick - 1, one.subscription_id, one.message_id, one.change) for one in changes]
 
@@ -228,7 +228,7 @@ def rows_of(changes: pa.Table) -> list[Change]:
 
 
 def _order(row: dict[str, Any]) -> tuple[float, Id, str]:
-    """By time and id; where two rows have the same, by what else they say."""
+    """By time and id; rows that have both in common, by their other values."""
     return (math.inf if row["time"] is None else row["time"], row["id"], json.dumps(row, sort_keys=True))
 
 
@@ -236,12 +236,12 @@ def _table(rows: Sequence[dict[str, Any]], kinds: dict[str, pa.DataType]) -> pa.
     return pa.Table.from_pylist(list(rows), schema=pa.schema(kinds))
 
 
-def _place(where: Region | None) -> dict[str, Any]:
-    if where is None:
+def _location(region: Region | None) -> dict[str, Any]:
+    if region is None:
         return {}
-    if isinstance(where, Box):
-        return dict(zip(_BOX, where.bounds, strict=True))
-    return {"region": json.dumps(where.__geo_interface__)}
+    if isinstance(region, Box):
+        return dict(zip(_BOX, region.bounds, strict=True))
+    return {"region": json.dumps(region.__geo_interface__)}
 
 
 def _region(row: dict[str, Any], space: str) -> Region | None:
@@ -254,9 +254,9 @@ def _spot(point: tuple[float, float]) -> Box:
     return Box(*point, *point)
 
 
-def _is_on_earth(where: Region) -> bool:
+def _is_on_earth(region: Region) -> bool:
     try:
-        where.check("lonlat")
+        region.check("lonlat")
     except ValueError:
         return False
     return True

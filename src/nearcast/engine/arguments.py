@@ -1,4 +1,4 @@
-"""What is given as several things, as a list of them."""
+"""Arguments of the public methods: lists of objects, ids of subscriptions."""
 
 from __future__ import annotations
 
@@ -23,13 +23,10 @@ def listed(items: Any, expected: type | tuple[type, ...], what: str) -> Sequence
     return items if isinstance(items, list | tuple) else list(items)
 
 
-# -- The subscriptions that an engine is asked for by their ids.
-
-
 def numbers_of(ids: Any, known: Identifiers) -> NDArray[np.int32]:
-    """Their numbers, each once, from a list of ids or a column of a table; those that are not known are left out."""
-    found = known.find(_as_column(ids, known.kind))
-    return np.unique(found[found != ABSENT])
+    """The numbers of ids in a list or a column of a table, each once; unknown ids are left out."""
+    numbers = known.find(_as_column(ids, known.kind))
+    return np.unique(numbers[numbers != ABSENT])
 
 
 def _as_column(ids: Any, kind: str | None) -> pa.Array:
@@ -39,5 +36,5 @@ def _as_column(ids: Any, kind: str | None) -> pa.Array:
         return ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids
     checked = [checked_id(id, "subscription", NearcastError) for id in listed(ids, (int, str), "ids")]
     expected = str if kind == "string" else int
-    # Ids of the other kind are not known either.
+    # Ids of the other kind are unknown too.
     return id_array([id for id in checked if isinstance(id, expected)])

@@ -1,4 +1,4 @@
-"""What every reader at the border of an engine needs to know."""
+"""What all readers of input share: the context, rows that cannot be used, columns of times."""
 
 from __future__ import annotations
 
@@ -16,20 +16,19 @@ from nearcast.errors import SchemaError
 from nearcast.model.analysis import Analysis
 from nearcast.model.spaces import Space
 
+_UNITS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+
 
 class ReadingContext(NamedTuple):
-    """The space, the keywords and the analysis of one engine."""
+    """What a reader needs to know of the engine it reads for."""
 
     space: Space
     keywords: KeywordKind
     analysis: Analysis
 
 
-# -- Rows of a batch that cannot be used, with the first reason found for each.
-
-
 class Rejections:
-    """Collects (row, reason); one bad row never sinks its batch."""
+    """Rows of a batch that cannot be used, with the first reason for each. One bad row never sinks its batch."""
 
     def __init__(self, n_rows: int) -> None:
         self._n_rows = n_rows
@@ -48,12 +47,12 @@ class Rejections:
             self.add(int(np.searchsorted(list_start - list_start[0], position, side="right")) - 1, reason)
 
     def is_usable(self) -> NDArray[np.bool_]:
-        """Which rows were not rejected so far."""
+        """Which rows have not been rejected so far."""
         is_usable = np.ones(self._n_rows, bool)
         is_usable[list(self._reasons)] = False
         return is_usable
 
-    def listed(self) -> list[tuple[int, str]]:
+    def as_list(self) -> list[tuple[int, str]]:
         return sorted(self._reasons.items())
 
 
@@ -67,7 +66,8 @@ def reject_bad_boxes(
         return f"({', '.join(f'{name}={box[row].item()!r}' for name, box in zip(BOX, boxes, strict=True))})"
 
     is_finite = np.isfinite(x0) & np.isfinite(y0) & np.isfinite(x1) & np.isfinite(y1)
-    rejections.add_where(is_considered & ~is_finite, lambda row: f"the place {shown(row)} is not finite; give finite numbers")
+    is_bad = is_considered & ~is_finite
+    rejections.add_where(is_bad, lambda row: f"the location {shown(row)} is not finite; give finite numbers")
     is_inverted = (x0 > x1) | (y0 > y1)
     rejections.add_where(
         is_considered & is_inverted, lambda row: f"the box {shown(row)} is inverted; expected x0 <= x1 and y0 <= y1"
@@ -76,17 +76,12 @@ def reject_bad_boxes(
         is_outside = (x0 < -180.0) | (x1 > 180.0) | (y0 < -90.0) | (y1 > 90.0)
         rejections.add_where(
             is_considered & is_outside,
-            lambda row: f"the place {shown(row)} lies outside lonlat: expected |x| <= 180 and |y| <= 90",
+            lambda row: f"the location {shown(row)} lies outside lonlat: expected |x| <= 180 and |y| <= 90",
         )
 
 
-# -- Columns of times as seconds since 1970.
-
-_UNITS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
-
-
 def seconds_column(table: pa.Table, name: str) -> NDArray[np.float64]:
-    """A column of times as seconds; nan where it is null or there is no such column. A nan that is given counts as infinite."""
+    """A column of times as seconds since 1970; nan where it is null or missing. A nan in the table counts as infinite."""
     if name not in table.column_names:
         return np.full(table.num_rows, np.nan)
     column = one_chunk(table[name])

@@ -164,4 +164,4 @@ def _assembled(
         set_start, members = take_lists(set_start, members, rows)
         boxes = [box[rows] for box in boxes]
     arrays = MessageArrays(set_start, members, *boxes)
-    return MessageBatch(arrays, rows, kind.n, count), rejections.listed()
+    return MessageBatch(arrays, rows, kind.n, count), rejections.as_list()

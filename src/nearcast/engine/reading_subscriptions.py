@@ -75,7 +75,7 @@ def read_subscription_objects(
             ids.append("-" if id_kind == "string" else 0)
     if id_kind == "string":
         ids = [str(identifier) for identifier in ids]
-    return ReadSubscriptions(id_array(ids), None, parsed, rejections.listed())
+    return ReadSubscriptions(id_array(ids), None, parsed, rejections.as_list())
 
 
 def _parsed(
@@ -98,7 +98,7 @@ def read_subscription_table(table: pa.Table, context: ReadingContext) -> ReadSub
     is_parsed = np.asarray(columns.interests.is_valid()) | np.asarray(columns.regions.is_valid())
     parsed = _read_parsed_rows(columns, is_parsed, rejections, context)
     plain = _read_plain_rows(columns, ~is_parsed, rejections, context)
-    return ReadSubscriptions(columns.ids, plain, parsed, rejections.listed())
+    return ReadSubscriptions(columns.ids, plain, parsed, rejections.as_list())
 
 
 class _Columns(NamedTuple):

@@ -1,4 +1,4 @@
-"""Many readers or one writer."""
+"""How calls of an engine share threads: one writer or many readers, a batch split over threads, work in the background."""
 
 from __future__ import annotations
 
@@ -14,9 +14,16 @@ from typing import Any, Generic, TypeVar
 
 from nearcast.errors import NearcastError
 
+Result = TypeVar("Result")
+
+# With fewer rows than this, matching takes less time than waking a thread.
+_LEAST_ROWS = 1024
+# What a thread writes and reads again should still be in the cache of its core.
+_MOST_ROWS = 8192
+
 
 class ReadWriteLock:
-    """Reads run beside each other; a write waits for them and runs alone. Waiting writers go first."""
+    """Reads run at the same time; a write waits for them and runs alone. Waiting writers go first."""
 
     def __init__(self) -> None:
         self._condition = threading.Condition()
@@ -53,64 +60,57 @@ class ReadWriteLock:
                 self._condition.notify_all()
 
 
-# -- A batch in pieces, over several threads: kernels release the GIL, so pieces run beside each other; answers come in order.
-
-# Fewer rows than this are matched sooner than a thread is woken.
-_LEAST_ROWS = 1024
-# What one piece writes and reads again should still be in the cache of its core.
-_MOST_ROWS = 8192
-
-Answer = TypeVar("Answer")
+# --- a batch split over threads: kernels release the GIL, so parts run at the same time ----------------------------------
 
 
 def usable_threads(threads: int | None, n_rows: int) -> int:
-    """How many threads are worth it; None asks for as many as there are cores to run on."""
-    wanted = _n_cores() if threads is None else checked_threads(threads, ", or None for all cores")
-    return max(1, min(wanted, n_rows // _LEAST_ROWS))
+    """How many threads to use for a batch; None asks for as many as there are cores."""
+    limit = _n_cores() if threads is None else checked_threads(threads, ", or None for all cores")
+    return max(1, min(limit, n_rows // _LEAST_ROWS))
 
 
 def checked_threads(threads: int, otherwise: str = "") -> int:
-    """A number of threads that is possible; `otherwise` is what else may be given."""
+    """The number of threads, or NearcastError; `otherwise` names what else may be given."""
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
         raise NearcastError(f"threads={threads!r} is not possible; expected a number from 1 on{otherwise}")
     return threads
 
 
 def split_rows(n_rows: int, n_threads: int) -> list[tuple[int, int]]:
-    """Where each piece begins, and how long it is: all of nearly one length, as many for each thread."""
+    """The first row and the length of each part: all of nearly the same length, the same number for each thread."""
     n_rounds = max(1, -(-n_rows // (n_threads * _MOST_ROWS)))
-    n_pieces = n_threads * n_rounds
-    bounds = [n_rows * number // n_pieces for number in range(n_pieces + 1)]
+    n_parts = n_threads * n_rounds
+    bounds = [n_rows * number // n_parts for number in range(n_parts + 1)]
     return [(first, last - first) for first, last in pairwise(bounds)]
 
 
-def run_in_threads(work: Callable[[int, int], Answer], pieces: list[tuple[int, int]], n_threads: int) -> list[Answer]:
-    """`work(first, length)` of every piece, by this thread and as many helpers as are free; raises what one ran into."""
-    waiting, answers = deque(enumerate(pieces)), dict[int, Answer]()
+def run_in_threads(work: Callable[[int, int], Result], parts: list[tuple[int, int]], n_threads: int) -> list[Result]:
+    """The results of `work(first, length)` for each part, in order; this thread works too. An error in a helper is raised."""
+    waiting, results = deque(enumerate(parts)), dict[int, Result]()
 
     def take_turns() -> None:
         while waiting:
             try:
-                place, piece = waiting.popleft()
-            except IndexError:  # another one was faster
+                number, part = waiting.popleft()
+            except IndexError:  # another thread was faster
                 return
-            answers[place] = work(*piece)
+            results[number] = work(*part)
 
     helpers = [_helpers(os.getpid()).submit(take_turns) for _ in range(n_threads - 1)]
     try:
         take_turns()
     finally:
-        # Who has not begun is not needed any more; who has is waited for.
+        # Helpers that have not begun are not needed any more.
         problems = [helper.exception() for helper in helpers if not helper.cancel()]
     for problem in problems:
         if problem is not None:
             raise problem
-    return [answers[place] for place in range(len(pieces))]
+    return [results[number] for number in range(len(parts))]
 
 
 @cache
 def _helpers(process: int) -> ThreadPoolExecutor:
-    """Threads that stay, with the memory they work in. A forked process has none of its parent's, so it gets its own."""
+    """Threads that stay, with the memory they work in. A forked process has no threads of its parent, so it gets its own."""
     return ThreadPoolExecutor(max(1, _n_cores() - 1), "nearcast-match")
 
 
@@ -118,11 +118,14 @@ def _n_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-# -- A merge beside the readers: an index brings itself into shape in a thread, and is swapped in between two matches.
+# --- work in the background ----------------------------------------------------------------------------------------------
 
 
 class BackgroundMerge:
-    """At most one merge at a time. `work` runs beside readers and the writer, `finish` takes its result and takes the lock."""
+    """Rebuilds an index in a thread while matching goes on; at most one merge at a time.
+
+    `work` runs at the same time as readers and the writer; `finish` takes the lock and swaps its result in between two matches.
+    """
 
     def __init__(self) -> None:
         self._thread: threading.Thread | None = None
@@ -136,14 +139,14 @@ class BackgroundMerge:
         def run() -> None:
             try:
                 finish(work())
-            except BaseException as problem:  # noqa: BLE001 - told to the next who waits, in his own thread
+            except BaseException as problem:  # noqa: BLE001 - raised in the next thread that waits
                 self._problem = problem
 
         self._thread = threading.Thread(target=run, name="nearcast-merge", daemon=True)
         self._thread.start()
 
     def wait(self) -> None:
-        """Return when no merge is running; raise what the last one ran into."""
+        """Return when no merge is running; raise the error of the last one."""
         if self._thread is not None:
             self._thread.join()
         if self._problem is not None:
@@ -151,28 +154,23 @@ class BackgroundMerge:
             raise problem
 
 
-# -- What takes long is made in a thread, from copies, while messages go on.
-
-Result = TypeVar("Result")
-
-
 class BackgroundTask(Generic[Result]):
-    """Something that is being made."""
+    """A value that a thread computes from copies while messages go on."""
 
     def __init__(self, make: Callable[[], Result]) -> None:
-        self._made: Future[Result] = Future()
-        threading.Thread(target=self._run, args=(make,), name="nearcast-beside", daemon=True).start()
+        self._future: Future[Result] = Future()
+        threading.Thread(target=self._run, args=(make,), name="nearcast-background", daemon=True).start()
 
     def _run(self, make: Callable[[], Result]) -> None:
         try:
-            self._made.set_result(make())
-        except BaseException as problem:  # noqa: BLE001 - told to who asks for the result, in his own thread
-            self._made.set_exception(problem)
+            self._future.set_result(make())
+        except BaseException as problem:  # noqa: BLE001 - raised in the thread that asks for the result
+            self._future.set_exception(problem)
 
     @property
     def is_done(self) -> bool:
-        return self._made.done()
+        return self._future.done()
 
     def result(self) -> Result:
-        """Waits for it."""
-        return self._made.result()
+        """Wait for the value."""
+        return self._future.result()

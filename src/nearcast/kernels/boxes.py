@@ -1,4 +1,7 @@
-"""Closed boxes: touching counts."""
+"""Closed boxes: whether two meet (touching counts), and the distance from a point to one, in the plane and on the sphere.
+
+Distances use the same operations in the same order as `model/spaces.py`, so that both give the same last bit.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,13 @@ import math
 
 from nearcast.kernels.compile import inline_kernel, kernel
 
+EARTH_RADIUS_M = 6_371_008.8
+
 
 @inline_kernel
 def meets(ax0, ay0, ax1, ay1, bx0, by0, bx1, by1):
     """Whether two closed boxes have a point in common."""
     return ax0 <= bx1 and bx0 <= ax1 and ay0 <= by1 and by0 <= ay1
-
-
-# -- Distance from a point to a closed box, in the plane and on the sphere.
-#
-# The same operations in the same order as `model/spaces.py`, so that both give the same last bit.
-
-EARTH_RADIUS_M = 6_371_008.8
 
 
 @kernel

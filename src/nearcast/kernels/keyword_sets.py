@@ -1,4 +1,4 @@
-"""Sets of keyword ids: sort and de-duplicate, mark the keywords of a message, test a clause against the marks."""
+"""Keywords of messages and clauses: sorted sets, marks, filters of bits, counts."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import numpy as np
 from nearcast.kernels.compile import inline_kernel, kernel
 from nearcast.kernels.simd import LANES, prefetch
 from nearcast.kernels.sorting import sort_into
+
+_KNUTH = 2654435761
 
 
 @kernel
@@ -75,20 +77,12 @@ def count_keywords(keyword, counts):
         counts[keyword[at]] += np.int64(1)
 
 
-# -- How many clauses name each keyword.
-
-
 @kernel
 def count_clauses(keyword_start, keyword, slots, frequency, step):
     """Add `step` to the frequency of every keyword of the clauses at `slots`."""
     for i in range(slots.size):
         for at in range(keyword_start[slots[i]], keyword_start[slots[i] + 1]):
             frequency[keyword[at]] += step
-
-
-# -- The keywords of a message as bits of a filter, and what is asked of memory for them ahead.
-
-_KNUTH = 2654435761
 
 
 @inline_kernel
@@ -99,7 +93,7 @@ def filter_bit(keyword):
 
 @kernel
 def fill_filters(message_start, keyword, first, last, filters):
-    """The keywords of each message as sixteen int32 of bits; bit 0 is always there, for clauses that name no other keyword."""
+    """The keywords of each message as sixteen int32 of bits; bit 0 is always set, for clauses without a further keyword."""
     filters[:] = 0
     for message in range(first, last):
         base = LANES * (message - first)

@@ -1,4 +1,4 @@
-"""Put runs of numbers in order, in place or into another array."""
+"""Sort runs of numbers, and group items by list (counting sort)."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ def sort_run(values, start, stop):
 
 @inline_kernel
 def sort_into(values, begin, n, target, to):
-    """Write `n` whole numbers, none of them below 0, in order to another place.
+    """Write `n` integers from 0 on in ascending order to `target`, from position `to` on.
 
-    The few of a message are counted: so many as are below it stand before each. There is no branch to be guessed wrong.
+    Few numbers are ranked by counting how many are smaller, which needs no branch that the processor could mispredict.
     """
     if n > _MOST_COUNTED:
         for i in range(n):
@@ -75,17 +75,14 @@ def sort_into(values, begin, n, target, to):
         for at in range(0, n, LANES):
             rank += count_below(values, begin + at, min(LANES, n - at), values[i])
         target[to + rank] = values[i]
-    # Equal numbers have the same rank: the places behind it are theirs.
+    # Equal numbers have the same rank and fill the positions behind it.
     for i in range(to + 1, to + n):
         target[i] = target[i - 1] if target[i] == _FREE else target[i]
 
 
-# -- Lists of lists as two arrays: offsets from counts, and filling by owner.
-
-
 @kernel
 def offsets_from_counts(counts, offsets):
-    """Fill `offsets` (one longer than `counts`) with running sums, from zero."""
+    """Fill `offsets`, one longer than `counts`, with the running sums from zero; returns the total."""
     total = 0
     offsets[0] = 0
     for i in range(counts.size):
@@ -95,12 +92,12 @@ def offsets_from_counts(counts, offsets):
 
 
 @kernel
-def fill_by_owner(owners, items, cursor, out):
-    """Put each item into the list of its owner; `cursor` starts as the lists' offsets and ends at their ends.
+def fill_lists(list_ids, items, cursor, out):
+    """Write each item to its list; `cursor` holds where each list begins, and afterwards where it ends.
 
-    Items keep their order inside a list; a negative owner is left out.
+    Items keep their order inside a list; items with a negative list id are left out.
     """
-    for i in range(owners.size):
-        if owners[i] >= 0:
-            out[cursor[owners[i]]] = items[i]
-            cursor[owners[i]] += 1
+    for i in range(list_ids.size):
+        if list_ids[i] >= 0:
+            out[cursor[list_ids[i]]] = items[i]
+            cursor[list_ids[i]] += 1

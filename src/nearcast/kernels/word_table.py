@@ -70,6 +70,7 @@ def fold_case(part, fold):
 
 @inline_kernel
 def mix_into_hash(key, part):
+    """The hash of a word so far, with eight more bytes of it."""
     mixed = multiply(key ^ part, np.int64(_GOLDEN))
     return mixed ^ shift_right(mixed, np.int64(29))
 
@@ -104,7 +105,8 @@ def word_key(data, start, stop, fold):
 
 
 @inline_kernel
-def home_slot(low, high, n_slots):
+def word_home(low, high, n_slots):
+    """Where the search for a key begins; the number of slots is a power of two."""
     spread = multiply(low ^ multiply(high, np.int64(_MIX)), np.int64(_GOLDEN))
     spread = multiply(spread ^ shift_right(spread, np.int64(32)), np.int64(_GOLDEN))
     return shift_right(spread, np.int64(24)) & np.int64(n_slots - 1)
@@ -123,28 +125,28 @@ def same_long_word(word_start, word_bytes, word, data, start, stop, fold):
 
 
 @kernel
-def find_long_word(slot, word_start, word_bytes, low, place, data, start, stop, fold):
+def find_long_word(slot, word_start, word_bytes, low, number, data, start, stop, fold):
     """As `find_short_word`, for words whose key is only a hash."""
     last = slot.size // SLOT_WIDTH - 1
     while True:
-        at = place * SLOT_WIDTH
+        at = number * SLOT_WIDTH
         word = slot[at + 2]
         if word == EMPTY_SLOT or (
             slot[at] == low and slot[at + 1] == _LONG and same_long_word(word_start, word_bytes, word, data, start, stop, fold)
         ):
             return at
-        place = (place + 1) & last
+        number = (number + 1) & last
 
 
 @inline_kernel
-def find_short_word(slot, low, high, place):
+def find_short_word(slot, low, high, number):
     """The slot that holds the word with this key, or the free slot where it belongs."""
     last = slot.size // SLOT_WIDTH - 1
     while True:
-        at = place * SLOT_WIDTH
+        at = number * SLOT_WIDTH
         if slot[at + 2] == EMPTY_SLOT or (slot[at] == low and slot[at + 1] == high):
             return at
-        place = (place + 1) & last
+        number = (number + 1) & last
 
 
 @kernel
@@ -159,7 +161,7 @@ def find_words(table, column, fold, longest, ids):
     starts, data = column.start, column.data
     n_slots = slot.size // SLOT_WIDTH
     lows, highs = np.empty(_BLOCK, np.int64), np.empty(_BLOCK, np.int64)
-    seens, places = np.empty(_BLOCK, np.int64), np.empty(_BLOCK, np.int64)
+    seens, homes = np.empty(_BLOCK, np.int64), np.empty(_BLOCK, np.int64)
     n_unusable = 0
     for block in range(0, ids.size, _BLOCK):
         n_block = min(_BLOCK, ids.size - block)
@@ -168,14 +170,14 @@ def find_words(table, column, fold, longest, ids):
             n_unusable += length == 0 or length > longest
             low, high, seen = word_key(data, starts[block + i], starts[block + i + 1], fold)
             lows[i], highs[i], seens[i] = low, high, seen
-            places[i] = home_slot(low, high, n_slots)
-            prefetch(slot, places[i] * SLOT_WIDTH)
+            homes[i] = word_home(low, high, n_slots)
+            prefetch(slot, homes[i] * SLOT_WIDTH)
         for i in range(n_block):
             if highs[i] != _LONG:
-                at = find_short_word(slot, lows[i], highs[i], places[i])
+                at = find_short_word(slot, lows[i], highs[i], homes[i])
             else:
                 start, stop = starts[block + i], starts[block + i + 1]
-                at = find_long_word(slot, word_start, word_bytes, lows[i], places[i], data, start, stop, fold)
+                at = find_long_word(slot, word_start, word_bytes, lows[i], homes[i], data, start, stop, fold)
             word = slot[at + 2]
             if word == EMPTY_SLOT and seens[i] & np.int64(_HIGH_BITS) != 0:
                 word = np.int64(ABSENT_NOT_ASCII)
@@ -187,10 +189,10 @@ def find_words(table, column, fold, longest, ids):
 def find_slot(slot, word_start, word_bytes, data, start, stop, fold):
     """The slot that holds the word or the free one where it belongs, and the two halves of its key."""
     low, high, _ = word_key(data, start, stop, fold)
-    place = home_slot(low, high, slot.size // SLOT_WIDTH)
+    number = word_home(low, high, slot.size // SLOT_WIDTH)
     if high != _LONG:
-        return find_short_word(slot, low, high, place), low, high
-    return find_long_word(slot, word_start, word_bytes, low, place, data, start, stop, fold), low, high
+        return find_short_word(slot, low, high, number), low, high
+    return find_long_word(slot, word_start, word_bytes, low, number, data, start, stop, fold), low, high
 
 
 @kernel

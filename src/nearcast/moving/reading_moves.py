@@ -77,7 +77,7 @@ def read_move_table(table: pa.Table, store: SubscriptionStore) -> ReadMoves:
             rejections.add(row, str(error))
     rows = _last_of_each(number, np.flatnonzero(rejections.is_usable()))
     if not shapes:
-        return ReadMoves(number[rows], [side[rows] for side in boxes], [], rejections.listed())
+        return ReadMoves(number[rows], [side[rows] for side in boxes], [], rejections.as_list())
     where = {int(number[row]): shapes.get(row) or Box(*(float(side[row]) for side in boxes)) for row in rows.tolist()}
     return _sorted_out(where, rejections, store.space)
 
@@ -86,7 +86,7 @@ def _sorted_out(regions: Mapping[int, Region | None], rejections: Rejections, sp
     boxes = {number: where or WORLD[space] for number, where in regions.items() if where is None or isinstance(where, Box)}
     others = [(number, where) for number, where in regions.items() if where is not None and number not in boxes]
     sides = np.array([box.bounds for box in boxes.values() if isinstance(box, Box)], np.float64).reshape(-1, 4).T
-    return ReadMoves(np.array(list(boxes), np.int32), [side.copy() for side in sides], others, rejections.listed())
+    return ReadMoves(np.array(list(boxes), np.int32), [side.copy() for side in sides], others, rejections.as_list())
 
 
 def _last_of_each(number: NDArray[np.int32], rows: NDArray[np.int64]) -> NDArray[np.int64]:

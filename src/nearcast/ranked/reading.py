@@ -74,7 +74,7 @@ def read_ranked_objects(
         set_start,
         members,
     )
-    return ReadSubscribers(id_array([s.id for s, _ in usable]), batch, rejections.listed())
+    return ReadSubscribers(id_array([s.id for s, _ in usable]), batch, rejections.as_list())
 
 
 def read_ranked_table(table: pa.Table, context: ReadingContext) -> ReadSubscribers:
@@ -113,7 +113,7 @@ def read_ranked_table(table: pa.Table, context: ReadingContext) -> ReadSubscribe
     set_start, members = take_lists(set_start, members, rows)
     places = (x[rows], y[rows], weight[rows], k[rows].astype(np.int32))
     batch = RankedSubscriptionBatch(np.arange(len(rows), dtype=np.int32), *places, set_start, members)
-    return ReadSubscribers(column.take(pa.array(rows)), batch, rejections.listed())
+    return ReadSubscribers(column.take(pa.array(rows)), batch, rejections.as_list())
 
 
 @dataclass(slots=True)

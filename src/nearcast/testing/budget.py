@@ -1,9 +1,10 @@
-"""How much a test run does: little when kernels are interpreted or bounds-checked, a lot for a soak."""
+"""How much a test run does, and how much it did: little when kernels are interpreted or bounds-checked, a lot in a soak."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,11 +16,11 @@ class Budget:
     history_steps: int
     many: int
     seeds: int
-    """How many random worlds a named case goes through."""
+    """Random worlds that one named case goes through."""
     named_variants: int
-    """How many variants of an index go through the named cases, from its first on."""
+    """Variants of an index that go through the named cases, from its first on."""
     is_soak: bool = False
-    """Whether time is no object: every variant takes the whole budget, and a failing history is shortened (minutes)."""
+    """Whether time does not matter: every variant takes the whole budget, and a failing history is shrunk (minutes)."""
 
 
 COMPILED = Budget(worlds=100, histories=8, history_steps=20, many=3000, seeds=3, named_variants=1)
@@ -36,3 +37,42 @@ def current_budget() -> Budget:
 
 def _is_set(variable: str) -> bool:
     return os.environ.get(variable, "0") not in ("", "0")
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was compared with the oracle: counts by kind of engine, and which configurations took part.
+
+    Counts are of worlds, histories, actions, messages (each a tick of a ranked engine) and changes (or deliveries).
+    """
+
+    counts: dict[str, Counter[str]] = field(default_factory=dict)
+    configurations: dict[str, set[str]] = field(default_factory=dict)
+
+    def add(self, kind: str, **counts: int) -> None:
+        self.counts.setdefault(kind, Counter()).update(counts)
+
+    def add_configuration(self, kind: str, name: str) -> None:
+        self.configurations.setdefault(kind, set()).add(name)
+
+    def merge(self, other: Tally) -> None:
+        for kind, counts in other.counts.items():
+            self.add(kind, **counts)
+        for kind, names in other.configurations.items():
+            self.configurations.setdefault(kind, set()).update(names)
+
+    def lines(self) -> list[str]:
+        """One line for each kind."""
+        lines = []
+        for kind, counts in sorted(self.counts.items()):
+            numbers = {"configurations": len(self.configurations.get(kind, ())), **dict(sorted(counts.items()))}
+            lines.append(f"{kind}: " + ", ".join(f"{number:,} {name}" for name, number in numbers.items() if number))
+        return lines
+
+    def clear(self) -> None:
+        self.counts.clear()
+        self.configurations.clear()
+
+
+TALLY = Tally()
+"""What this process has compared since it was cleared. Tests clear it, and report it (`tests/conftest.py`)."""

@@ -1,7 +1,7 @@
 """Hypothesis strategies for regions, interests, subscriptions, messages and whole worlds, on a coarse grid.
 
-Small whole coordinates make borders collide; a handful of words makes keyword sets overlap. Shrinks towards the origin,
-few words and boxes.
+Coordinates are small whole numbers, so that borders touch; words are few, so that keyword sets overlap. Shrinks towards the
+origin, few words and boxes.
 """
 
 from __future__ import annotations
@@ -15,18 +15,19 @@ from hypothesis.strategies import SearchStrategy
 from nearcast.model.inputs import Id
 from nearcast.model.message import Message
 from nearcast.model.regions import Box, Circle, MultiPolygon, Polygon, Region
-from nearcast.model.subscription import Subscription
-from nearcast.testing.scenarios.worlds import NUMBERS, WORDS, World
+from nearcast.model.subscription import RankedSubscription, Subscription
+from nearcast.model.window import CountWindow, TimeWindow
+from nearcast.testing.scenarios.worlds import NUMBERS, SPACES, WORDS, World
 
 MAX_COORDINATE = 8
-_SPACES = ("plane", "lonlat")
+_TIMES = st.one_of(st.none(), st.integers(0, 20).map(float))
 _NEVER_SUBSCRIBED = ("zebra", "Ünknown")
 _NEVER_SUBSCRIBED_NUMBERS = (5, -99)
 
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What all things of one world share, since an engine takes one kind of ids and keywords and lives in one space."""
+    """What all rows of one world share: an engine takes one kind of ids, one kind of keywords and one space."""
 
     space: str = "lonlat"
     has_text_ids: bool = False
@@ -35,7 +36,7 @@ class Traits:
 
 def traits(space: str | None = None) -> SearchStrategy[Traits]:
     """Any traits, or those of one space."""
-    spaces = st.sampled_from(_SPACES) if space is None else st.just(space)
+    spaces = st.sampled_from(SPACES) if space is None else st.just(space)
     return st.builds(Traits, spaces, st.booleans(), st.booleans())
 
 
@@ -77,7 +78,7 @@ def regions(space: str) -> SearchStrategy[Region | None]:
 
 
 def keyword_lists(has_numbers: bool, max_size: int = 5) -> SearchStrategy[list[Any]]:
-    """Few words, the first of them most often; repeats are possible."""
+    """Few words, most often the first of them; they may repeat."""
     choices = NUMBERS if has_numbers else WORDS
     positions = st.one_of(st.integers(0, 1), st.integers(0, len(choices) - 1))
     return st.lists(positions.map(lambda position: choices[position]), max_size=max_size)
@@ -92,18 +93,25 @@ def interests() -> SearchStrategy[str]:
 
 
 def ids(has_text: bool, n_ids: int = 12) -> SearchStrategy[Id]:
-    """Few, so that they come again."""
+    """Few, so that they repeat."""
     numbers = st.integers(0, n_ids - 1)
     return numbers.map(lambda number: f"é{number}") if has_text else numbers
 
 
 def subscriptions(traits: Traits) -> SearchStrategy[Subscription]:
     """Any id, words or interest, and region."""
-    own_ids, where = ids(traits.has_text_ids), regions(traits.space)
-    plain = st.builds(Subscription, own_ids, keyword_lists(traits.has_numbers), where)
+    any_id, any_region = ids(traits.has_text_ids), regions(traits.space)
+    plain = st.builds(Subscription, any_id, keyword_lists(traits.has_numbers), any_region)
     if traits.has_numbers:
         return plain
-    return st.one_of(plain, plain, st.builds(Subscription, own_ids, st.none(), where, interests()))
+    return st.one_of(plain, plain, st.builds(Subscription, any_id, st.none(), any_region, interests()))
+
+
+def ranked_subscriptions(traits: Traits) -> SearchStrategy[RankedSubscription]:
+    """Lists of one message, of a few, and of all; where only the distance counts, or only the words."""
+    words = keyword_lists(traits.has_numbers).filter(bool)
+    weights = st.sampled_from([0.5, 0.0, 0.25, 1.0])
+    return st.builds(RankedSubscription, ids(traits.has_text_ids), words, points(), st.sampled_from([1, 2, 3, 40]), weights)
 
 
 def messages(traits: Traits) -> SearchStrategy[Message]:
@@ -111,6 +119,46 @@ def messages(traits: Traits) -> SearchStrategy[Message]:
     unknown = st.sampled_from(_NEVER_SUBSCRIBED_NUMBERS if traits.has_numbers else _NEVER_SUBSCRIBED)
     words = st.tuples(keyword_lists(traits.has_numbers, 8), st.lists(unknown, max_size=1)).map(lambda both: both[0] + both[1])
     return st.builds(Message, ids(traits.has_text_ids), words, st.one_of(points(), points(), boxes()))
+
+
+@st.composite
+def timed_messages(draw: st.DrawFn, traits: Traits) -> Message:
+    """Messages with times and ends, in no order; some have expired before they arrive, some have neither."""
+    message, time = draw(messages(traits)), draw(_TIMES)
+    lifetime = draw(st.one_of(st.none(), st.integers(1, 9).map(float)))
+    expires = None if lifetime is None else (time or 0.0) + lifetime
+    return Message(message.id, message.keywords, message.location, time=time, expires=expires)
+
+
+@st.composite
+def arriving_messages(draw: st.DrawFn, traits: Traits) -> Message:
+    """Messages for a window: mostly at points, with times in no order."""
+    message = draw(messages(traits))
+    location = draw(points()) if isinstance(message.location, Box) and draw(st.integers(0, 4)) else message.location
+    return Message(message.id, message.keywords, location, time=draw(_TIMES))
+
+
+def document_frequencies(traits: Traits) -> SearchStrategy[tuple[dict[Any, int] | None, int]]:
+    """None, or in how many of 20 documents each word is; the last words are in none."""
+    words = (NUMBERS if traits.has_numbers else WORDS)[:4]
+    frequencies = st.lists(st.sampled_from([20, 9, 1]), min_size=4, max_size=4)
+    tables = frequencies.map(lambda counts: (dict(zip(words, counts, strict=True)), 20))
+    return st.one_of(st.just((None, 0)), tables)
+
+
+@st.composite
+def ranked_options(draw: st.DrawFn, traits: Traits) -> dict[str, Any]:
+    """What a ranker is made with: windows that hold few messages, distances beyond the maximal one and below it."""
+    windows = st.one_of(st.integers(1, 9).map(CountWindow), st.integers(1, 9).map(lambda seconds: TimeWindow(float(seconds))))
+    idf, n_documents = draw(document_frequencies(traits))
+    return {
+        "window": draw(windows),
+        "space": traits.space,
+        "max_distance": draw(st.sampled_from([5.0, 20.0])) * (1.0 if traits.space == "plane" else 111_000.0),
+        "idf": idf,
+        "n_documents": n_documents,
+        "changes": draw(st.sampled_from(["tick", "net"])),
+    }
 
 
 def batches_of_messages(traits: Traits, max_size: int = 8) -> SearchStrategy[list[Message]]:
@@ -121,8 +169,8 @@ def batches_of_messages(traits: Traits, max_size: int = 8) -> SearchStrategy[lis
 def worlds(space: str | None = None, max_size: int = 20) -> SearchStrategy[World]:
     """Subscriptions and messages of one world, ids different."""
     return traits(space).flatmap(
-        lambda own: st.builds(
-            World, st.lists(subscriptions(own), max_size=max_size, unique_by=lambda s: s.id), batches_of_messages(own)
+        lambda traits: st.builds(
+            World, st.lists(subscriptions(traits), max_size=max_size, unique_by=lambda s: s.id), batches_of_messages(traits)
         )
     )
 

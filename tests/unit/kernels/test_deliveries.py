@@ -11,7 +11,7 @@ CLAUSE = np.arange(100, dtype=np.int32)[::-1].copy()
 SUBSCRIPTION = (np.arange(100, dtype=np.int32) * 7) % 50
 
 
-def test_subscriptions_of_long_runs() -> None:
+def test_owners_of_long_runs() -> None:
     out = np.empty(100, np.int32)
     fill_subscriptions(CLAUSE, BEGIN, END, SUBSCRIPTION, out)
     assert out.tolist() == SUBSCRIPTION[CLAUSE].tolist()
@@ -21,11 +21,11 @@ def test_subscriptions_of_long_runs() -> None:
 
 def test_ids_of_long_runs() -> None:
     number, out = np.arange(100, dtype=np.int64) * 1000, np.empty(100, np.int64)
-    for subscription, numbers in ((SUBSCRIPTION, SUBSCRIPTION[CLAUSE]), (SUBSCRIPTION[:0], CLAUSE)):
+    for subscription, subscriptions in ((SUBSCRIPTION, SUBSCRIPTION[CLAUSE]), (SUBSCRIPTION[:0], CLAUSE)):
         fill_ids(CLAUSE, BEGIN, END, subscription, number, 0, out)
-        assert out.tolist() == number[numbers].tolist()
+        assert out.tolist() == number[subscriptions].tolist()
         fill_ids(CLAUSE, BEGIN, END, subscription, number[:0], 5, out)
-        assert out.tolist() == (numbers.astype(np.int64) + 5).tolist()
+        assert out.tolist() == (subscriptions.astype(np.int64) + 5).tolist()
 
 
 def test_message_ids_of_runs_with_gaps_between_them() -> None:

@@ -40,6 +40,6 @@ def test_items_are_filled_by_owner_in_order() -> None:
     offsets = np.zeros(4, np.int64)
     assert sorting.offsets_from_counts(np.array([1, 2, 1], np.int32), offsets) == 4
     out = np.zeros(4, np.int32)
-    sorting.fill_by_owner(owners, np.arange(10, 15, dtype=np.int32), offsets[:-1].copy(), out)
+    sorting.fill_lists(owners, np.arange(10, 15, dtype=np.int32), offsets[:-1].copy(), out)
     assert offsets.tolist() == [0, 1, 3, 4]
     assert out.tolist() == [11, 10, 12, 14]

@@ -1,10 +1,12 @@
-"""Sixteen lanes at once give what the plain twins give, on every level this processor has."""
+"""The machine operations give what is computed by hand, and what the plain twins give, on every level this processor has."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import pytest
@@ -80,6 +82,186 @@ def _eight_points(points, at, low, high):  # type: ignore[no-untyped-def]
 @kernel
 def _append_eight(source, at, lanes, target, to):  # type: ignore[no-untyped-def]
     return simd.append_eight(source, at, lanes, target, to)
+
+
+@kernel
+def _load8(data, position):  # type: ignore[no-untyped-def]
+    return simd.load8(data, position)
+
+
+@kernel
+def _multiply(a, b):  # type: ignore[no-untyped-def]
+    return simd.multiply(a, b)
+
+
+@kernel
+def _add(a, b):  # type: ignore[no-untyped-def]
+    return simd.add(a, b)
+
+
+@kernel
+def _shift_right(a, n):  # type: ignore[no-untyped-def]
+    return simd.shift_right(a, n)
+
+
+@kernel
+def _prefetch(array, position):  # type: ignore[no-untyped-def]
+    simd.prefetch(array, position)
+
+
+@kernel
+def _move_within(array, start, end, by):  # type: ignore[no-untyped-def]
+    simd.move_within(array, start, end, by)
+
+
+# --- by hand ---------------------------------------------------------------------------------------------------------
+
+Operations = Mapping[str, Callable[..., Any]]
+COMPILED: Operations = {
+    "load8": _load8,
+    "multiply": _multiply,
+    "add": _add,
+    "shift_right": _shift_right,
+    "prefetch": _prefetch,
+    "move_within": _move_within,
+    "lowest_lane": _lowest_lane,
+    "copy_lanes": _copy_lanes,
+    "box_lanes": _box_lanes,
+    "signature_lanes": _signature_lanes,
+    "equal_lanes": _equal_lanes,
+    "count_below": _count_below,
+    "append_lanes": _append_lanes,
+    "four_boxes": _four_boxes,
+    "four_signatures": _four_signatures,
+    "append_four": _append_four,
+    "eight_points": _eight_points,
+    "append_eight": _append_eight,
+}
+PLAIN: Operations = {name: getattr(simd_plain, name) for name in COMPILED}
+LARGEST = (1 << 63) - 1
+
+
+def padded(values: list[Any], dtype: Any, at: int = 0, n: int = 80) -> Any:
+    """An array with these values from `at` on, long enough for every operation that reads sixteen."""
+    array = np.zeros(n, dtype)
+    array[at : at + len(values)] = values
+    return array
+
+
+def signature(*bits: int) -> int:
+    """Three numbers of nine bits, the first one lowest."""
+    return bits[0] + bits[1] * 512 + bits[2] * 512 * 512
+
+
+def packed_box(x0: int, y0: int, x1: int, y1: int) -> tuple[int, int]:
+    """The two words of a box: x0 below y0, and 65535 - x1 below 65535 - y1."""
+    return x0 + 65536 * y0, (65535 - x1) + 65536 * (65535 - y1)
+
+
+def four_packed(*boxes: tuple[int, int]) -> Any:
+    """Four boxes from place 2 on: their first words, then their second ones."""
+    words = [low for low, _ in boxes] + [high for _, high in boxes]
+    return padded(words, np.uint32, 2).view(np.int32)
+
+
+# Four boxes from place 1 on, 20 apart: one of side 2, one of side 2 a step further, a point, and one that is not a number.
+BOXES = padded([0, 1, 2, np.nan], np.float32, 1, 100)
+BOXES[21:25], BOXES[41:45], BOXES[61:65] = [0, 1, 2, 0], [2, 3, 2, 9], [2, 3, 2, 9]
+# From place 3 on: the bits 0, 33 and 511 are set.
+FILTER = padded([1, 2, *[0] * 13, -(1 << 31)], np.int32, 3)
+SIGNATURES = [0, signature(0, 33, 511), signature(33, 33, 34), signature(511, 511, 511), signature(1, 0, 0)]
+FOUR = [0, signature(33, 33, 34), 1 << 27, (1 << 27) + signature(511, 0, 33)]
+PACKED = four_packed(packed_box(0, 0, 4, 4), packed_box(2, 2, 6, 6), packed_box(4, 4, 4, 4), (0xFFFFFFFF, 0xFFFFFFFF))
+# Eight points from place 2 on, first all x, then all y; the last one lies nowhere.
+POINTS = np.zeros(48, np.uint16)
+POINTS[4:12], POINTS[12:20] = [1, 2, 3, 4, 2, 4, 0, 65535], [1, 2, 3, 4, 4, 2, 0, 2]
+
+# Operation, arguments, what comes out. Lanes are written with the last one first.
+BY_HAND: list[tuple[str, tuple[Any, ...], int]] = [
+    ("load8", (padded([9, 1, 2, 0, 0, 0, 0, 0, 0, 7], np.uint8), 1), 1 + 2 * 256),
+    ("load8", (padded([0, *[255] * 8], np.uint8), 1), -1),
+    ("load8", (padded([*[0] * 7, 128], np.uint8), 0), -(1 << 63)),
+    ("multiply", (3, -4), -12),
+    ("multiply", (1 << 62, 4), 0),
+    ("multiply", (LARGEST, 2), -2),
+    ("add", (3, -4), -1),
+    ("add", (LARGEST, 1), -(1 << 63)),
+    ("add", (-(1 << 63), -1), LARGEST),
+    ("shift_right", (8, 3), 1),
+    ("shift_right", (-1, 60), 15),
+    ("shift_right", (-1, 0), -1),
+    ("lowest_lane", (1,), 0),
+    ("lowest_lane", (0b110,), 1),
+    ("lowest_lane", (1 << 15,), 15),
+    ("box_lanes", (BOXES, 1, 20, 4, np.float32(1), np.float32(1)), 0b0011 + (0b0001 << 16)),
+    ("box_lanes", (BOXES, 1, 20, 4, np.float32(2), np.float32(2)), 0b0111 + (0b0010 << 16)),
+    ("box_lanes", (BOXES, 1, 20, 1, np.float32(2), np.float32(2)), 0b0001),
+    ("box_lanes", (BOXES, 1, 20, 4, np.float32(5), np.float32(2)), 0),
+    ("signature_lanes", (padded(SIGNATURES, np.int32, 2), 2, 5, FILTER, 3), 0b01011),
+    ("signature_lanes", (padded(SIGNATURES, np.int32, 2), 2, 1, FILTER, 3), 0b1),
+    ("equal_lanes", (np.array([3, 3, 1, 3, 3], np.int32), 1, 4, np.int32(3)), 0b1101),
+    ("equal_lanes", (np.array([3, 3, 1, 3, 3], np.int32), 1, 2, np.int32(3)), 0b01),
+    ("equal_lanes", (np.array([3, 3, 1, 3, 3], np.int32), 1, 4, np.int32(7)), 0),
+    *(("count_below", (np.array([-9, -5, 0, 1, 2], kind), 1, n, border), count) for kind in (np.int32, np.int64)
+      for n, border, count in ((4, 1, 2), (4, -5, 0), (4, 3, 4), (1, 3, 1))),
+    ("four_boxes", (PACKED, 2, 4, 4), 0b0010_0111),
+    ("four_boxes", (PACKED, 2, 1, 3), 0b0001_0001),
+    ("four_boxes", (PACKED, 2, 6, 2), 0b0000_0010),
+    ("four_boxes", (PACKED, 2, 65534, 65534), 0),
+    ("four_signatures", (padded(FOUR, np.int32, 2), 2, FILTER, 3), 0b1100_1101),
+    # The boxes (1, 1) to (3, 3) and (2, 2) to (4, 4).
+    (
+        "eight_points",
+        (POINTS.view(np.int32), 2, 0x0002_0002_0001_0001, 0x0004_0004_0003_0003),
+        0b00000111 + (0b00111110 << 8) + (0b00000010 << 16) + (0b00000100 << 24),
+    ),
+]  # fmt: skip
+# Operation, lanes, what is appended of the numbers from 10 on.
+APPENDED: list[tuple[str, int, list[int]]] = [
+    ("append_lanes", 0, []),
+    ("append_lanes", 0b101, [10, 12]),
+    ("append_lanes", 0b1000_0000_0000_0001, [10, 25]),
+    ("append_lanes", (1 << 16) - 1, list(range(10, 26))),
+    ("append_four", 0, []),
+    ("append_four", 0b1010, [11, 13]),
+    ("append_four", 0b1111, [10, 11, 12, 13]),
+    ("append_eight", 0b1000_0001, [10, 17]),
+    ("append_eight", 0b0111_0000, [14, 15, 16]),
+]
+# First and last place, by how much they move, what comes of 0, 1, 2, 3, 4, 5.
+MOVED: list[tuple[int, int, int, list[int]]] = [
+    (1, 4, 2, [0, 1, 2, 1, 2, 3]),
+    (2, 5, -1, [0, 2, 3, 4, 4, 5]),
+    (3, 3, 1, [0, 1, 2, 3, 4, 5]),
+    (0, 1, 5, [0, 1, 2, 3, 4, 0]),
+]
+
+
+def check_by_hand(operations: Operations) -> None:
+    """Compare every operation with what was computed by hand."""
+    for name, arguments, expected in BY_HAND:
+        assert operations[name](*arguments) == expected, (name, arguments)
+    for name, lanes, expected_numbers in APPENDED:
+        target = np.zeros(40, np.int32)
+        end = operations[name](np.arange(7, 60, dtype=np.int32), 3, lanes, target, 2)
+        assert target[2:end].tolist() == expected_numbers, (name, lanes)
+    for kind in (np.int32, np.float64):
+        for start, stop, by, expected_numbers in MOVED:
+            numbers = np.arange(6).astype(kind)
+            operations["move_within"](numbers, start, stop, by)
+            assert numbers.tolist() == expected_numbers, (start, stop, by)
+    target = np.zeros(40, np.int32)
+    operations["copy_lanes"](np.arange(7, 60, dtype=np.int32), 3, 4, target, 2)
+    assert target[:6].tolist() == [0, 0, 10, 11, 12, 13]
+    assert operations["prefetch"](target, 3) is None
+
+
+@pytest.mark.parametrize("operations", [COMPILED, PLAIN], ids=["compiled", "plain"])
+def test_every_operation_gives_what_is_computed_by_hand(operations: Operations) -> None:
+    check_by_hand(operations)
+
+
+# --- by the twins ----------------------------------------------------------------------------------------------------
 
 
 def check_fours(n_trials: int) -> None:
@@ -188,15 +370,20 @@ def test_a_lower_level_gives_the_same_answers(level: str, features: str) -> None
         f"assert simd.LEVEL == {level!r}, simd.LEVEL\n"
         "from unit.kernels.test_simd import check_lanes\n"
         "check_lanes(200)\n"
+        "from unit.kernels.test_simd import COMPILED, check_by_hand\n"
+        "check_by_hand(COMPILED)\n"
         "from unit.kernels.test_simd import check_eights, check_fours\n"
         "check_fours(200)\n"
         "check_eights(200)\n"
-        "from unit.ranked.impact_grid.test_simd_near import check_near\n"
+        "from unit.ranked.impact_grid.test_simd_near import check_near, check_near_by_hand\n"
+        "check_near_by_hand()\n"
         "check_near(13)\n"
-        "from unit.ranked.kernels.test_simd_keys import check_keys\n"
+        "from unit.ranked.kernels.test_simd_keys import check_keys, check_keys_by_hand\n"
+        "check_keys_by_hand()\n"
         "check_keys(13)\n"
         "check_keys(57)\n"
-        "from unit.moving.moving_grid.test_simd_alive import check_alive\n"
+        "from unit.moving.moving_grid.test_simd_alive import check_alive, check_alive_by_hand\n"
+        "check_alive_by_hand()\n"
         "check_alive(13)\n"
         "from unit.boolean.frequency_grid.worlds import RandomWorld, built, expected, filed, found\n"
         "for seed in range(8):\n"

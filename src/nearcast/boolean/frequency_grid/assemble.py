@@ -148,7 +148,7 @@ def _by_owner(
     owner_start = np.zeros(n_owners + 1, np.int64)
     sorting.offsets_from_counts(sizes, owner_start)
     order = np.empty(len(slots), np.int32)
-    sorting.fill_by_owner(owners, slots, owner_start[:-1].copy(), order)
+    sorting.fill_lists(owners, slots, owner_start[:-1].copy(), order)
     return owner_start, order
 
 

@@ -1,4 +1,4 @@
-"""Edge cases of subscriptions that travel and messages that die, as one class of tests to inherit."""
+"""Edge cases of subscriptions that move and messages that expire, as one class of tests to inherit."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from nearcast.model.delivery import Change
 from nearcast.model.message import Message
 from nearcast.model.regions import Box, Circle, Polygon
 from nearcast.model.subscription import Subscription
-from nearcast.testing.comparison.moving import MovingComparison
 from nearcast.testing.oracles.moving import MovingOracle, Step
+from nearcast.testing.scenarios.moving import MovingComparison
 from nearcast.testing.scenarios.worlds import WorldMaker
 
 if TYPE_CHECKING:
@@ -97,8 +97,8 @@ class MovingIndexTests:
         table = pa.table(
             {"id": [1, 2, 1, 1, 5], "x0": [49.0, 4, 4, 0, 0], "y0": [0.0] * 5, "x1": [51.0, 6, 6, 1, 1], "y1": [2.0] * 5}
         )
-        found = {tuple(row.values()) for row in matcher.move_table(table).to_pylist()}
-        assert found == {(2, 7, -1), (2, 8, 1)}
+        changes = {tuple(row.values()) for row in matcher.move_table(table).to_pylist()}
+        assert changes == {(2, 7, -1), (2, 8, 1)}
         assert [row for row, _ in matcher.report.rejected] == [4]
         assert matcher.current(1) == {7}
 
@@ -108,10 +108,10 @@ class MovingIndexTests:
         matcher.publish([Message("m", ["a"], (5, 1)), Message("n", ["a"], (1, 1))])
         wkt = ["POLYGON ((4 0, 8 0, 4 4, 4 0))", None, "POLYGON ((nonsense"]
         table = pa.table({"id": ["x", "y", "x"], "region": wkt, **{s: [None, 4.0, None] for s in ("x0", "y0", "x1", "y1")}})
-        found = matcher.move_table(table)
-        assert found.schema.names == ["subscription_id", "message_id", "change"]
-        assert found.schema.field("change").type == pa.int8()
-        assert {tuple(row.values()) for row in found.to_pylist()} == {("x", "m", 1), ("x", "n", -1), ("y", "n", -1)}
+        changes = matcher.move_table(table)
+        assert changes.schema.names == ["subscription_id", "message_id", "change"]
+        assert changes.schema.field("change").type == pa.int8()
+        assert {tuple(row.values()) for row in changes.to_pylist()} == {("x", "m", 1), ("x", "n", -1), ("y", "n", -1)}
         assert [row for row, _ in matcher.report.rejected] == [2]
         with pytest.raises(SchemaError, match="expected x0"):
             matcher.move_table(pa.table({"id": ["x"]}))
@@ -134,7 +134,7 @@ class MovingIndexTests:
         both.subscribe([Subscription(1, ["a"], _LEFT)])
         batch = [Message(1, ["a"], (1, 1), time=0, expires=3), Message(2, ["a"], (1, 1), time=5)]
         assert both.publish(batch) == {Step(1, 2, 1)}
-        # Late, and dead when it comes; late, and alive.
+        # Both are late; one has expired when it arrives, one has not.
         late = [Message(3, ["a"], (1, 1), time=1, expires=5), Message(4, ["a"], (1, 1), time=1, expires=6)]
         assert both.publish(late) == {Step(1, 4, 1)}
         assert both.matcher.report.rejected == []
@@ -146,7 +146,7 @@ class MovingIndexTests:
         again = [Message(7, ["a"], (5, 1), time=1), Message(8, ["a"], (5, 1)), Message(8, ["a"], (5, 1))]
         assert both.publish(again) == {Step(2, 8, 1)}
         assert both.publish([Message(7, ["a"], (5, 1), time=2, expires=4)]) == {Step(1, 7, -1), Step(2, 7, 1)}
-        # One leaves and another with its id enters the same result: for who counts ids, nothing changed.
+        # One leaves the result and another one with the same id enters it: no change of ids, so no change is reported.
         assert both.publish([Message(7, ["a"], (5, 2), time=4)]) == set()
 
     def test_times_may_be_dates_and_columns_of_any_kind(self) -> None:
@@ -160,12 +160,12 @@ class MovingIndexTests:
         matcher.publish_table(pa.table({"id": [2], **common, "time": [int(seconds) + 1], "expires": stamp}))
         matcher.publish_table(pa.table({"id": [3], **common, "time": [seconds + 2], "expires": pa.nulls(1)}))
         assert matcher.current(1) == {1, 2, 3}
-        there = timezone(timedelta(hours=5))
-        assert matcher.advance((start + timedelta(seconds=10)).astimezone(there)) == [Change(1, 1, -1)]
+        east = timezone(timedelta(hours=5))
+        assert matcher.advance((start + timedelta(seconds=10)).astimezone(east)) == [Change(1, 1, -1)]
         assert matcher.advance_table(seconds + 20).to_pylist() == [{"subscription_id": 1, "message_id": 2, "change": -1}]
         rows = {"id": [4, 5, 6], "keywords": [["a"]] * 3, "x": [1.0] * 3, "y": [1.0] * 3}
-        found = matcher.publish_table(pa.table({**rows, "time": [99.0, np.inf, np.nan], "expires": [99.0, None, None]}))
-        assert found.num_rows == 0
+        changes = matcher.publish_table(pa.table({**rows, "time": [99.0, np.inf, np.nan], "expires": [99.0, None, None]}))
+        assert changes.num_rows == 0
         assert [row for row, _ in matcher.report.rejected] == [0, 1, 2]
         with pytest.raises(SchemaError, match="column 'time'"):
             matcher.publish_table(pa.table({"id": [4], **common, "time": ["noon"]}))
@@ -181,8 +181,8 @@ class MovingIndexTests:
     def test_areas_are_messages_too(self) -> None:
         both = self.compare()
         both.subscribe([Subscription(i, ["a"][: i % 2], Box(i, i, i + 1, i + 1)) for i in range(8)])
-        places = [Box(0, 0, 3, 3), Box(2, 2, 2, 9), Box(-9, -9, 99, 99), Box(4, 4, 4, 4)]
-        both.publish([Message(i, ["a"], place, time=0, expires=5 + i) for i, place in enumerate(places)])
+        locations = [Box(0, 0, 3, 3), Box(2, 2, 2, 9), Box(-9, -9, 99, 99), Box(4, 4, 4, 4)]
+        both.publish([Message(i, ["a"], location, time=0, expires=5 + i) for i, location in enumerate(locations)])
         for step in range(4):
             both.move({i: Box(i + step, i, i + step + 1, i + 3) for i in range(8)})
             both.advance(4.0 + step)
@@ -247,9 +247,9 @@ class MovingIndexTests:
         assert (stats["subscriptions"], stats["messages"]) == (2, 1)
         assert int(stats["bytes"]) > 0
         for subscription in (1, 2):
-            told = matcher.explain(Message(7, ["a"], (1, 1)), subscription)
-            assert told.matched
-            assert told.path
+            explanation = matcher.explain(Message(7, ["a"], (1, 1)), subscription)
+            assert explanation.matched
+            assert explanation.path
         assert "forbidden" in str(matcher.explain(Message(7, ["a", "b"], (1, 1)), 2))
         assert "expired" in str(matcher.explain(Message(7, ["a"], (1, 1), expires=3), 1))
         assert "no subscription" in str(matcher.explain(Message(7, ["a"], (1, 1)), 9))

@@ -1,4 +1,4 @@
-"""The definition of the boolean answer, in plain Python: every subscription against every message.
+"""The definition of the boolean answer, in plain Python: every subscription is tested against every message.
 
 Written from the contract and not from the code. It uses no clauses, no covering boxes and no formula of an index.
 """
@@ -16,21 +16,22 @@ from nearcast.errors import NearcastError
 from nearcast.model.analysis import Analysis
 from nearcast.model.inputs import Id
 from nearcast.model.message import Message
-from nearcast.model.regions import Box, Circle, MultiPolygon, Polygon, Region, region
+from nearcast.model.regions import Box, Circle, MultiPolygon, Polygon, Region
+from nearcast.model.regions import region as read_region
 from nearcast.model.subscription import Subscription
 
 _EARTH_RADIUS_M = 6_371_008.8
 
 
 class Pair(NamedTuple):
-    """A delivery: this message concerns this subscription."""
+    """A delivery: this message matches this subscription."""
 
     subscription_id: Id
     message_id: Id
 
 
 class Oracle:
-    """Holds subscriptions and answers messages by trying all of them.
+    """Holds subscriptions; matches a message by testing all of them.
 
     `rejected` lists the rows of the last call that were left out.
     """
@@ -74,34 +75,38 @@ class Oracle:
             if not lies_in(message.box, self.space):
                 self.rejected.append(row)
                 continue
-            place = _box_geometry(message.box)
+            geometry = _box_geometry(message.box)
             for id, subscription in self.subscriptions.items():
-                if self._wants(subscription, words) and self._reaches(subscription, message.box, place):
+                if self._has_keywords(subscription, words) and self._is_met(subscription, message.box, geometry):
                     pairs.append(Pair(id, message.id))
         return pairs
+
+    def results(self) -> dict[Id, Any]:
+        """Nothing: a boolean subscription keeps no result between calls."""
+        return {}
 
     def matches(self, subscription_id: Id, message: Message) -> bool:
         """Whether this one subscription gets this one message."""
         subscription = self.subscriptions[subscription_id]
         words = set(message.words(self.analysis))
-        return self._wants(subscription, words) and self._reaches(subscription, message.box, _box_geometry(message.box))
+        return self._has_keywords(subscription, words) and self._is_met(subscription, message.box, _box_geometry(message.box))
 
-    def _wants(self, subscription: Subscription, words: set[Any]) -> bool:
+    def _has_keywords(self, subscription: Subscription, words: set[Any]) -> bool:
         if subscription.interest is not None:
             return subscription.interest.holds(words, self.analysis)
         if self.analysis is None:
             return all(word in words for word in subscription.keywords)
         return all((self.analysis.keyword(word) if isinstance(word, str) else word) in words for word in subscription.keywords)
 
-    def _reaches(self, subscription: Subscription, box: Box, place: Any) -> bool:
-        where = subscription.region
-        if where is None:
+    def _is_met(self, subscription: Subscription, box: Box, geometry: Any) -> bool:
+        region = subscription.region
+        if region is None:
             return True
-        if isinstance(where, Box):
-            return boxes_meet(where, box)
-        if isinstance(where, Circle):
-            return circle_meets_box(where, box, self.space)
-        return bool(self._geometry[subscription.id].intersects(place))
+        if isinstance(region, Box):
+            return boxes_meet(region, box)
+        if isinstance(region, Circle):
+            return circle_meets_box(region, box, self.space)
+        return bool(self._geometry[subscription.id].intersects(geometry))
 
 
 def boxes_meet(a: Box, b: Box) -> bool:
@@ -130,9 +135,9 @@ def distance_m(x0: float, y0: float, x1: float, y1: float) -> float:
 def distance_to_box_m(x: float, y: float, box: Box) -> float:
     """Great-circle metres to the nearest point of a closed box of longitudes and latitudes."""
     # At one latitude the distance grows with the difference of longitude up to half a turn, so the nearest meridian of the
-    # box counts: the point's own if the box has it, else one of its two sides.
-    has_own = any(box.x0 <= turned <= box.x1 for turned in (x, x - 360.0, x + 360.0))
-    meridians = [x] if has_own else [box.x0, box.x1]
+    # box counts: that of the point if the box has it, else the western or the eastern one of the box.
+    is_across = any(box.x0 <= turned <= box.x1 for turned in (x, x - 360.0, x + 360.0))
+    meridians = [x] if is_across else [box.x0, box.x1]
     return min(_distance_to_meridian_m(x, y, meridian, box.y0, box.y1) for meridian in meridians)
 
 
@@ -164,34 +169,34 @@ def _gap(value: float, low: float, high: float) -> Fraction:
     return Fraction(0)
 
 
-def lies_in(where: Region | None, space: str) -> bool:
-    """Whether a region is one of the space at all."""
-    if where is None or space == "plane":
+def lies_in(region: Region | None, space: str) -> bool:
+    """Whether a region is within the space."""
+    if region is None or space == "plane":
         return True
-    if isinstance(where, Circle):
-        corners = [(where.x, where.y)]
-    elif isinstance(where, Box):
-        corners = [(where.x0, where.y0), (where.x1, where.y1)]
+    if isinstance(region, Circle):
+        corners = [(region.x, region.y)]
+    elif isinstance(region, Box):
+        corners = [(region.x0, region.y0), (region.x1, region.y1)]
     else:
-        corners = [position for rings in _polygons(where) for ring in rings for position in ring]
+        corners = [position for rings in _polygons(region) for ring in rings for position in ring]
     return all(abs(x) <= 180.0 and abs(y) <= 90.0 for x, y in corners)
 
 
-def _polygons(where: Region) -> Iterable[Any]:
-    if isinstance(where, Polygon):
-        return (where.rings,)
-    assert isinstance(where, MultiPolygon)
-    return where.polygons
+def _polygons(region: Region) -> Iterable[Any]:
+    if isinstance(region, Polygon):
+        return (region.rings,)
+    assert isinstance(region, MultiPolygon)
+    return region.polygons
 
 
-def _geometry_of(where: Region | None) -> Any:
-    if where is None or isinstance(where, (Box, Circle)):
+def _geometry_of(region: Region | None) -> Any:
+    if region is None or isinstance(region, (Box, Circle)):
         return None
-    return shapely.MultiPolygon([shapely.Polygon(rings[0], rings[1:]) for rings in _polygons(where)])
+    return shapely.MultiPolygon([shapely.Polygon(rings[0], rings[1:]) for rings in _polygons(region)])
 
 
 def _box_geometry(box: Box) -> Any:
-    """As shapely wants it: a box without area is the line or the point that it is."""
+    """The box for shapely, which needs a line or a point where a box has no area."""
     corners = list(dict.fromkeys([(box.x0, box.y0), (box.x1, box.y0), (box.x1, box.y1), (box.x0, box.y1)]))
     if len(corners) == 1:
         return shapely.Point(corners[0])
@@ -209,14 +214,14 @@ def messages_from_table(table: Any) -> list[Message]:
 
 
 def _subscription_of(row: Mapping[str, Any], space: str) -> Subscription:
-    where: Region | None = None
+    region: Region | None = None
     if row.get("region") is not None:
-        where = region(row["region"], space)
+        region = read_region(row["region"], space)
     elif row.get("x0") is not None:
-        where = Box(row["x0"], row["y0"], row["x1"], row["y1"])
+        region = Box(row["x0"], row["y0"], row["x1"], row["y1"])
     if row.get("interest") is not None:
-        return Subscription(row["id"], interest=row["interest"], region=where)
-    return Subscription(row["id"], keywords=row.get("keywords"), region=where)
+        return Subscription(row["id"], interest=row["interest"], region=region)
+    return Subscription(row["id"], keywords=row.get("keywords"), region=region)
 
 
 def _location_of(row: Mapping[str, Any]) -> tuple[float, float] | Box:

@@ -1,4 +1,4 @@
-"""The definition of the moving answer, in plain Python: every subscription, where it is now, against every living message."""
+"""The definition of the moving answer, in plain Python: every subscription with its current region, every live message."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Step(NamedTuple):
 
 
 class MovingOracle:
-    """Holds subscriptions and living messages. Every call gives the difference between all results before and after it.
+    """Holds subscriptions and live messages. Every call returns the difference between all results before and after it.
 
     `rejected` lists the rows of the last call that were left out; `now` is the largest time seen.
     """
@@ -34,7 +34,7 @@ class MovingOracle:
         self.rejected: list[int] = []
         self.messages: dict[Id, Message] = {}
         self._boolean = Oracle(space)
-        # Whether a subscription gets a message, until either of them is another one.
+        # Whether a subscription matches a message, until one of them is replaced.
         self._known: dict[tuple[Id, Id], bool] = {}
 
     @property
@@ -42,7 +42,7 @@ class MovingOracle:
         return self._boolean.subscriptions
 
     def current(self, subscription_id: Id) -> set[Id]:
-        """The living messages that match the subscription where it is."""
+        """The live messages that match the subscription in its current region."""
         if subscription_id not in self.subscriptions:
             return set()
         return {id for id, message in self.messages.items() if self._matches(subscription_id, message)}
@@ -52,34 +52,34 @@ class MovingOracle:
 
     def subscribe(self, subscriptions: Iterable[Subscription]) -> list[Step]:
         before = self.results()
-        listed = list(subscriptions)
-        self._boolean.subscribe(listed)
+        new = list(subscriptions)
+        self._boolean.subscribe(new)
         self.rejected = self._boolean.rejected
-        self._forget_subscriptions(s.id for s in listed)
+        self._forget_subscriptions(s.id for s in new)
         return _difference(before, self.results())
 
     def unsubscribe(self, ids: Iterable[Id]) -> None:
-        listed = list(ids)
-        self._boolean.unsubscribe(listed)
-        self._forget_subscriptions(listed)
+        gone = list(ids)
+        self._boolean.unsubscribe(gone)
+        self._forget_subscriptions(gone)
         self.rejected = []
 
     def move(self, moves: Mapping[Id, Region | None]) -> list[Step]:
-        """A subscription takes another region; what it wants stays."""
+        """Subscriptions get other regions and keep their keywords or interest."""
         before = self.results()
         self.rejected = []
-        for row, (id, where) in enumerate(moves.items()):
-            if id not in self.subscriptions or not lies_in(where, self.space):
+        for row, (id, region) in enumerate(moves.items()):
+            if id not in self.subscriptions or not lies_in(region, self.space):
                 self.rejected.append(row)
                 continue
             old = self.subscriptions[id]
             words = None if old.interest is not None else old.keywords
-            self._boolean.subscribe([Subscription(id, keywords=words, region=where, interest=old.interest)])
+            self._boolean.subscribe([Subscription(id, keywords=words, region=region, interest=old.interest)])
             self._forget_subscriptions([id])
         return _difference(before, self.results())
 
     def publish(self, messages: Iterable[Message]) -> list[Step]:
-        """The clock goes to the latest time of the batch; what is due by then leaves, what is alive then enters."""
+        """The clock goes to the latest time of the batch. Messages that expire by then leave, those that live longer enter."""
         before = self.results()
         self.rejected = []
         usable = []

@@ -1,4 +1,4 @@
-"""The definition of the ranked answer, in plain Python: every subscription against the whole window, after each tick."""
+"""The definition of the ranked answer, in plain Python: after each tick every message of the window is scored."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from nearcast.model.window import CountWindow, TimeWindow
 
 
 class RankStep(NamedTuple):
-    """A message enters (+1) or leaves (-1) a list of the best."""
+    """A message enters (+1) or leaves (-1) a ranked list."""
 
     tick: int
     subscription_id: Id
@@ -47,10 +47,10 @@ Lists = dict[Id, list[tuple[Id, float]]]
 
 
 class RankedOracle:
-    """Every call gives the changes of all lists, tick by tick, or with `is_net` between its beginning and its end.
+    """Every call returns the changes of all lists: tick by tick, or with `is_net` from its beginning to its end.
 
-    `rejected` lists the rows of the last call that were left out. A change is of a message and its score: where a list keeps a
-    message with another score, the old one leaves and the new one enters.
+    `rejected` lists the rows of the last call that were left out. Where a list keeps a message with another score, the message
+    leaves with the old score and enters with the new one.
     """
 
     def __init__(
@@ -70,14 +70,14 @@ class RankedOracle:
         self.tick = -1
         self.rejected: list[int] = []
         self.subscriptions: dict[Id, RankedSubscription] = {}
-        self.refresh_idf(idf, n_documents)
         self._arrived: dict[Id, _Arrived] = {}
         self._scores: dict[tuple[Id, Id], float | None] = {}
+        self.refresh_idf(idf, n_documents)
 
     # --- what happens ------------------------------------------------------------------------------------------------
 
     def subscribe(self, subscriptions: Iterable[RankedSubscription]) -> list[RankStep]:
-        before = self.lists()
+        before = self.results()
         self.rejected = []
         seen: set[Id] = set()
         for row, subscription in enumerate(subscriptions):
@@ -96,8 +96,8 @@ class RankedOracle:
         self._scores = {pair: score for pair, score in self._scores.items() if pair[0] not in gone}
 
     def publish(self, messages: Iterable[Message]) -> list[RankStep]:
-        """One tick for each usable message: what is due leaves the window, and it enters."""
-        before = self.lists()
+        """One tick for each usable message: it enters the window, and expired messages leave."""
+        before = self.results()
         self.rejected = []
         steps: list[RankStep] = []
         for row, message in enumerate(messages):
@@ -110,33 +110,33 @@ class RankedOracle:
             is_timed = isinstance(self.window, TimeWindow)
             rank = (message.time if is_timed and message.time is not None else 0.0, self.tick)
             self._arrived[message.id] = _Arrived(message, Counter(message.words()), rank)
-            self._drop_due()
+            self._drop_expired()
             if not self.is_net:
                 steps += self._difference(before)
-                before = self.lists()
+                before = self.results()
         return self._difference(before) if self.is_net else steps
 
     def advance(self, now: float) -> list[RankStep]:
-        before = self.lists()
+        before = self.results()
         self.rejected = []
         self.now = max(self.now, now)
-        self._drop_due()
+        self._drop_expired()
         return self._difference(before)
 
     def refresh_idf(self, idf: Mapping[Keyword, int] | None, n_documents: int = 0) -> list[RankStep]:
-        """Weigh words anew, of subscriptions and of messages alike."""
-        before = self.lists() if hasattr(self, "_arrived") else {}
+        """Change the weights of words, in subscriptions and in messages."""
+        before = self.results()
         self.rejected = []
         self.weight: Callable[[Keyword], float] = unit_weight
         if idf is not None:
             frequencies: dict[Keyword, int] = dict(zip(read_keywords(idf, "the table"), idf.values(), strict=True))
             self.weight = lambda word: idf_weight(frequencies.get(word, 0), n_documents)
         self._scores = {}
-        return self._difference(before) if before else []
+        return self._difference(before)
 
     # --- what holds now ----------------------------------------------------------------------------------------------
 
-    def lists(self) -> Lists:
+    def results(self) -> Lists:
         return {id: self.top(id) for id in self.subscriptions}
 
     def top(self, subscription_id: Id) -> list[tuple[Id, float]]:
@@ -162,15 +162,15 @@ class RankedOracle:
         words: frozenset[Any] = subscription.words()
         if not words & arrived.counts.keys():
             return None
-        place = arrived.message.box
-        proximity = spatial_proximity(distance(self.space, *subscription.location, place.x0, place.y0), self.max_distance)
+        box = arrived.message.box
+        proximity = spatial_proximity(distance(self.space, *subscription.location, box.x0, box.y0), self.max_distance)
         return relevance(subscription.spatial_weight, proximity, text_similarity(arrived.counts, words, self.weight))
 
-    def _drop_due(self) -> None:
-        kept = {id: arrived for id, arrived in self._arrived.items() if self._is_alive(arrived)}
-        if len(kept) < len(self._arrived):
-            self._arrived = kept
-            self._scores = {pair: score for pair, score in self._scores.items() if pair[1] in kept}
+    def _drop_expired(self) -> None:
+        alive = {id: arrived for id, arrived in self._arrived.items() if self._is_alive(arrived)}
+        if len(alive) < len(self._arrived):
+            self._arrived = alive
+            self._scores = {pair: score for pair, score in self._scores.items() if pair[1] in alive}
 
     def _is_alive(self, arrived: _Arrived) -> bool:
         time, tick = arrived.rank
@@ -198,7 +198,7 @@ class RankedOracle:
 
     def _difference(self, before: Lists) -> list[RankStep]:
         steps = []
-        for id, now in self.lists().items():
+        for id, now in self.results().items():
             was = before.get(id, [])
             steps += [RankStep(self.tick, id, message, -1, score) for message, score in was if (message, score) not in now]
             steps += [RankStep(self.tick, id, message, 1, score) for message, score in now if (message, score) not in was]

@@ -1,1 +1,1 @@
-"""Random worlds and lists of actions, run with an engine and with its oracle."""
+"""Scenarios of every kind of subscription: how they are written and run, and the random worlds that they are made of."""

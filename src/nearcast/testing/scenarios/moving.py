@@ -1,212 +1,169 @@
-"""Thousands of small random lives of travelling subscriptions: written down with the oracle's answers, lived by matchers."""
+"""Moving scenarios: a moving matcher compared with its oracle, and random worlds of subscriptions that travel."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
-import pyarrow as pa
 
 from nearcast.model.inputs import Id
 from nearcast.model.message import Message
 from nearcast.model.regions import Box, Circle, MultiPolygon, Polygon, Region
-from nearcast.testing.comparison.moving import MakeMovingMatcher, compare_changes, compare_rejected, compare_results
 from nearcast.testing.oracles.moving import MovingOracle, Step
-from nearcast.testing.scenarios.worlds import WorldMaker, message_table, subscription_table
+from nearcast.testing.scenarios.scenario import SAVE_AND_OPEN, Comparison, Run, Scenario, ScenarioWriter, Tables, run_worlds
+from nearcast.testing.scenarios.worlds import SPACES, WorldMaker, message_table, move_table, subscription_table
 
 if TYPE_CHECKING:
     from nearcast.moving.engine import MovingMatcher
 
-_SPACES = ("plane", "lonlat")
 _STEPS = 12
 _LARGEST = 24
 _SHARE_SAVED = 0.1
-_SHARE_TABLES = 0.3
+_ASKED_ALONE = 1
 
 
-class Deed(NamedTuple):
-    """One thing that happens, as a call of a matcher, with what the oracle expects of it."""
+class MakeMovingMatcher(Protocol):
+    """How the tests get an empty matcher with the index under test."""
 
-    name: str
-    argument: Any
-    changes: Sequence[Step]
-    rejected: Sequence[int]
-    results: Mapping[Id, set[Id]]
+    def __call__(self, space: str = "lonlat") -> MovingMatcher: ...
 
 
-class Life(NamedTuple):
-    """The story of one world."""
+class MovingRun(Run["MovingMatcher"]):
+    """A moving matcher that goes through a scenario; its results are compared after each action."""
 
-    space: str
-    deeds: list[Deed]
+    kind = "moving"
+    change_type = Step
+    tables: ClassVar[Tables] = {
+        "subscribe": subscription_table,
+        "publish": partial(message_table, times=("time", "expires")),
+        "move": move_table,
+    }
+
+    @staticmethod
+    def make_oracle(**options: Any) -> MovingOracle:
+        return MovingOracle(**options)
+
+    def check_results(self, results: Mapping[Id, set[Id]]) -> None:
+        rows = self.engine.current_table()
+        pairs = list(zip(rows["subscription_id"].to_pylist(), rows["message_id"].to_pylist(), strict=True))
+        if len(set(pairs)) < len(pairs):
+            raise AssertionError("a message stands twice in a result")
+        current: dict[Id, set[Id]] = {id: set() for id in results}
+        for id, message in pairs:
+            current.setdefault(id, set()).add(message)
+        for id, result in current.items():
+            expected = results.get(id, set())
+            if result != expected:
+                raise AssertionError(f"the result of {id!r} lacks {expected - result!r} and has {result - expected!r} too many")
+        for id in list(results)[:_ASKED_ALONE]:
+            if self.engine.current(id) != results[id]:
+                raise AssertionError(f"the result of {id!r} is {self.engine.current(id)!r} when asked for alone")
+
+
+class MovingComparison(Comparison["MovingMatcher", MovingOracle, Step]):
+    """A moving matcher and its oracle."""
+
+    run_class = MovingRun
+
+    @property
+    def matcher(self) -> MovingMatcher:
+        return self.run.engine
+
+    def move(self, moves: Mapping[Id, Region | None]) -> set[Step]:
+        return self.do("move", moves)
+
+    def advance(self, now: float) -> set[Step]:
+        return self.do("advance", now)
 
 
 def run_moving_worlds(
     make_matchers: MakeMovingMatcher | Sequence[MakeMovingMatcher], n_worlds: int, seed: int = 0, first: int = 0
-) -> int:
-    """Live through worlds `first` … `first + n_worlds - 1` of a seed with every matcher; returns the changes compared."""
-    makers = make_matchers if isinstance(make_matchers, Sequence) else [make_matchers]
-    n_changes = 0
-    for number in range(first, first + n_worlds):
-        life = write_life([seed, number])
-        for make_matcher in makers:
-            _live_or_tell(life, make_matcher, [seed, number])
-            n_changes += sum(len(deed.changes) for deed in life.deeds)
-    return n_changes
+) -> Counter[str]:
+    """`run_worlds` of `write_moving_scenario`."""
+    return run_worlds(write_moving_scenario, make_matchers, n_worlds, seed, first)
 
 
-def write_life(seed: Sequence[int]) -> Life:
-    """The same life for the same seed."""
+def write_moving_scenario(seed: Sequence[int]) -> Scenario:
+    """The same scenario for the same seed."""
     return _Writer(np.random.default_rng(seed)).write()
 
 
-class _Writer:
+class _Writer(ScenarioWriter):
     def __init__(self, rng: np.random.Generator) -> None:
-        self._rng = rng
-        space = _SPACES[int(rng.integers(2))]
-        self._maker = WorldMaker(rng, space)
-        self._oracle = MovingOracle(space)
+        space = SPACES[int(rng.integers(2))]
+        super().__init__(MovingRun, {"space": space})
+        self.maker = WorldMaker(rng, space)
         self._ids: list[Id] = []
         self._sent: list[Id] = []
-        self._time = float(rng.integers(0, 5))
-        self._deeds: list[Deed] = []
+        self._time = float(self.maker.below(5))
 
-    def write(self) -> Life:
-        acts: list[Callable[[], None]] = [self._subscribe, self._publish, self._publish, self._move, self._move]
-        acts += [self._move, self._advance, self._replace, self._unsubscribe]
+    def write(self) -> Scenario:
+        steps: list[Callable[[], None]] = [self._subscribe, self._publish, self._publish, self._move, self._move]
+        steps += [self._move, self._advance, self._replace, self._unsubscribe]
         self._subscribe()
-        for choice in self._rng.integers(0, len(acts), _STEPS).tolist():
-            acts[choice]()
-            if self._chance(_SHARE_SAVED / _STEPS):
-                self._note("save and open", None, [])
-        return Life(self._oracle.space, self._deeds)
+        for choice in self.maker.rng.integers(0, len(steps), _STEPS).tolist():
+            steps[choice]()
+            if self.maker.chance(_SHARE_SAVED / _STEPS):
+                self.add(SAVE_AND_OPEN)
+        return self.scenario()
 
     def _subscribe(self) -> None:
-        new = self._maker.subscriptions(int(self._rng.integers(_LARGEST)))
+        new = self.maker.subscriptions(self.maker.below(_LARGEST))
         self._ids += [s.id for s in new]
-        self._note("subscribe", new, self._oracle.subscribe(new))
+        self.add("subscribe", new)
 
     def _replace(self) -> None:
-        new = [self._maker.subscription(id) for id in self._some(self._ids, 0.2)]
-        self._note("subscribe", new, self._oracle.subscribe(new))
+        self.add("subscribe", [self.maker.subscription(id) for id in self.maker.some(self._ids, 0.2)])
 
     def _unsubscribe(self) -> None:
-        gone = [*self._some(self._ids, 0.15), self._maker.new_id("unknown")]
-        self._oracle.unsubscribe(gone)
-        self._note("unsubscribe", gone, [])
+        self.add("unsubscribe", [*self.maker.some(self._ids, 0.15), self.maker.new_id("unknown")])
 
     def _publish(self) -> None:
-        messages = [self._message() for _ in range(int(self._rng.integers(_LARGEST // 2)))]
+        messages = [self._message() for _ in range(self.maker.below(_LARGEST // 2))]
         self._sent += [m.id for m in messages]
-        self._note("publish", messages, self._oracle.publish(messages))
+        self.add("publish", messages)
 
     def _message(self) -> Message:
-        again = self._sent and self._chance(0.1)
-        id = self._sent[int(self._rng.integers(len(self._sent)))] if again else self._maker.new_id("m")
-        drawn = self._maker.message(id)
-        # Late ones too, and some that are dead when they come.
-        time = None if self._chance(0.2) else self._time + float(self._rng.integers(-2, 3))
+        maker = self.maker
+        repeats = self._sent and maker.chance(0.1)
+        id = self._sent[maker.below(len(self._sent))] if repeats else maker.new_id("m")
+        drawn = maker.message(id)
+        # Some are late, and some have expired when they arrive.
+        time = None if maker.chance(0.2) else self._time + float(maker.rng.integers(-2, 3))
         self._time = max(self._time, time or self._time)
-        expires = None if self._chance(0.2) else (self._time if time is None else time) + float(self._rng.integers(1, 8))
+        expires = None if maker.chance(0.2) else (self._time if time is None else time) + float(maker.rng.integers(1, 8))
         return Message(id, keywords=drawn.keywords, location=drawn.location, time=time, expires=expires)
 
     def _move(self) -> None:
-        known = self._oracle.subscriptions
+        subscriptions = self.oracle.subscriptions
         moves: dict[Id, Region | None] = {}
-        for id in self._some(self._ids, 0.4):
-            where = known[id].region if id in known else None
-            moves[id] = self._maker.region() if where is None or self._chance(0.3) else self._shifted(where)
-        self._note("move", moves, self._oracle.move(moves))
+        for id in self.maker.some(self._ids, 0.4):
+            region = subscriptions[id].region if id in subscriptions else None
+            moves[id] = self.maker.region() if region is None or self.maker.chance(0.3) else self._shifted(region)
+        self.add("move", moves)
 
-    def _shifted(self, where: Region) -> Region:
-        dx, dy = (float(d) * self._maker.step for d in self._rng.integers(-2, 3, 2).tolist())
-        if self._chance(0.2):
+    def _shifted(self, region: Region) -> Region:
+        dx, dy = (float(d) * self.maker.step for d in self.maker.rng.integers(-2, 3, 2).tolist())
+        if self.maker.chance(0.2):
             dx, dy = dx / 2, dy / 2
-        return translated(where, dx, dy)
+        return translated(region, dx, dy)
 
     def _advance(self) -> None:
-        now = self._time + float(self._rng.integers(-1, 4))
+        now = self._time + float(self.maker.rng.integers(-1, 4))
         self._time = max(self._time, now)
-        self._note("advance", now, self._oracle.advance(now))
-
-    def _note(self, name: str, argument: Any, changes: Sequence[Step]) -> None:
-        as_table = name in _TABLES and len(argument) > 0 and self._chance(_SHARE_TABLES) and self._fits(name, argument)
-        told = _TABLES[name](argument) if as_table else argument
-        deed = Deed(name + "_table" if as_table else name, told, changes, self._oracle.rejected, self._oracle.results())
-        self._deeds.append(deed)
-
-    def _fits(self, name: str, argument: Any) -> bool:
-        """Whether a table says the same: moves need boxes, and lists of nothing would be lists of words."""
-        if name == "move":
-            return all(isinstance(where, Box) for where in argument.values())
-        return not self._maker.has_numbers or any(row.keywords for row in argument)
-
-    def _some(self, ids: Sequence[Id], share: float) -> list[Id]:
-        return [id for id, drawn in zip(ids, self._rng.random(len(ids)).tolist(), strict=True) if drawn < share]
-
-    def _chance(self, share: float) -> bool:
-        return bool(self._rng.random() < share)
+        self.add("advance", now)
 
 
-def translated(where: Region, dx: float, dy: float) -> Region:
-    """The same shape elsewhere."""
-    if isinstance(where, Box):
-        return Box(where.x0 + dx, where.y0 + dy, where.x1 + dx, where.y1 + dy)
-    if isinstance(where, Circle):
-        return Circle(where.x + dx, where.y + dy, where.radius)
-    if isinstance(where, Polygon):
-        return Polygon([[(x + dx, y + dy) for x, y in ring] for ring in where.rings])
-    assert isinstance(where, MultiPolygon)
-    return MultiPolygon([[[(x + dx, y + dy) for x, y in ring] for ring in rings] for rings in where.polygons])
-
-
-def timed_table(messages: Sequence[Message]) -> pa.Table:
-    """Messages as a table with their times."""
-    table = message_table(messages)
-    for name in ("time", "expires"):
-        table = table.append_column(name, pa.array([getattr(m, name) for m in messages], pa.float64()))
-    return table
-
-
-def move_table(moves: Mapping[Id, Region | None]) -> pa.Table:
-    """Moves to boxes as a table."""
-    boxes = [where for where in moves.values() if isinstance(where, Box)]
-    ids = pa.array(list(moves), pa.string() if isinstance(next(iter(moves)), str) else pa.int64())
-    return pa.table({"id": ids, **{name: [getattr(box, name) for box in boxes] for name in ("x0", "y0", "x1", "y1")}})
-
-
-_TABLES: dict[str, Callable[[Any], pa.Table]] = {
-    "subscribe": subscription_table,
-    "publish": timed_table,
-    "move": move_table,
-}
-
-
-def _live_or_tell(life: Life, make_matcher: MakeMovingMatcher, seed: Sequence[int]) -> None:
-    matcher, name, number = make_matcher(life.space), "", 0
-    try:
-        for number, deed in enumerate(life.deeds):  # noqa: B007 - told when it fails
-            name = deed.name
-            matcher = live(deed, matcher)
-    except Exception as error:
-        where = f"{make_matcher}: moving world seed={list(seed)}, space={life.space!r}, step {number} ({name!r})"
-        raise AssertionError(f"{where}: {error!r}") from error
-
-
-def live(deed: Deed, matcher: MovingMatcher) -> MovingMatcher:
-    """Let it happen to a matcher and compare; returns the one to go on with."""
-    if deed.name == "save and open":
-        with TemporaryDirectory(prefix="nearcast-moving-") as folder:
-            matcher.save(Path(folder) / "saved")
-            matcher = type(matcher).open(Path(folder) / "saved")
-    else:
-        found = getattr(matcher, deed.name)(deed.argument)
-        if isinstance(found, pa.Table):
-            found = [Step(**row) for row in found.to_pylist()]
-        compare_changes(found or [], deed.changes)
-        compare_rejected(matcher, deed.rejected)
-    compare_results(matcher, deed.results)
-    return matcher
+def translated(region: Region, dx: float, dy: float) -> Region:
+    """The same shape at another location."""
+    if isinstance(region, Box):
+        return Box(region.x0 + dx, region.y0 + dy, region.x1 + dx, region.y1 + dy)
+    if isinstance(region, Circle):
+        return Circle(region.x + dx, region.y + dy, region.radius)
+    if isinstance(region, Polygon):
+        return Polygon([[(x + dx, y + dy) for x, y in ring] for ring in region.rings])
+    assert isinstance(region, MultiPolygon)
+    return MultiPolygon([[[(x + dx, y + dy) for x, y in ring] for ring in rings] for rings in region.polygons])

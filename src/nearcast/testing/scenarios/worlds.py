@@ -1,12 +1,12 @@
-"""Small seeded worlds of subscriptions and messages on a coarse grid, thousands in seconds; and worlds as tables.
+"""Small seeded worlds of subscriptions and messages on a coarse grid, thousands in seconds; and rows of them as tables.
 
-A few coordinates and a few words, so that borders touch, boxes repeat, keyword sets are prefixes of each other.
+Coordinates and words are few, so that borders touch, boxes repeat, and keyword sets are prefixes of each other.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,8 +16,9 @@ from nearcast.model.inputs import Id
 from nearcast.model.message import Message
 from nearcast.model.normalise import Keyword
 from nearcast.model.regions import Box, Circle, MultiPolygon, Polygon, Region
-from nearcast.model.subscription import Subscription
+from nearcast.model.subscription import RankedSubscription, Subscription
 
+SPACES = ("plane", "lonlat")
 WORDS = ("coffee", "sale", "jazz", "straße", "東京", "c++")
 NUMBERS = (0, 7, -3, 2**31 - 1, 1_000_000, -(2**31))
 _UNKNOWN_WORDS = ("zebra", "Ünknown", "zzz")
@@ -33,7 +34,7 @@ _MAX_SPAN = 12
 
 
 class World(NamedTuple):
-    """What `random_world` gives."""
+    """Subscriptions and messages that fit each other: one kind of ids, one kind of keywords, one space."""
 
     subscriptions: list[Subscription]
     messages: list[Message]
@@ -45,23 +46,23 @@ def random_world(seed: int | Sequence[int], size: int = 30, space: str = "lonlat
 
 
 class WorldMaker:
-    """Draws from one generator: the traits of the world first, then as many subscriptions and messages as wanted."""
+    """Draws from one generator: first the traits of the world, then any number of subscriptions and messages."""
 
     def __init__(self, rng: np.random.Generator, space: str) -> None:
         self.rng = rng
         self.space = space
         corners = _LONLAT_CORNERS if space == "lonlat" else _PLANE_CORNERS
-        self.step = 1.0 if space == "lonlat" else _PLANE_STEPS[self._below(len(_PLANE_STEPS))]
-        x, y = corners[self._below(len(corners))]
+        self.step = 1.0 if space == "lonlat" else _PLANE_STEPS[self.below(len(_PLANE_STEPS))]
+        x, y = corners[self.below(len(corners))]
         # Steps are powers of two, so that every grid point is an exact float.
         self.corner = (x * self.step, y * self.step)
-        self.span = 1 + self._below(_MAX_SPAN)
-        self.has_numbers = self._chance(0.15)
-        self.has_text_ids = self._chance(0.4)
-        # Worlds of nothing but boxes and keywords take a shorter way through an engine.
-        self.is_plain = self.has_numbers or self._chance(0.4)
-        # Polygons cost a hundred times a box to cover: not in every world.
-        self.has_polygons = self._chance(0.2)
+        self.span = 1 + self.below(_MAX_SPAN)
+        self.has_numbers = self.chance(0.15)
+        self.has_text_ids = self.chance(0.4)
+        # An engine has a shorter code path for worlds of boxes and keywords only.
+        self.is_plain = self.has_numbers or self.chance(0.4)
+        # Covering a polygon takes a hundred times as long as a box: not in every world.
+        self.has_polygons = self.chance(0.2)
         self.n_ids = 0
 
     def world(self, size: int) -> World:
@@ -80,23 +81,23 @@ class WorldMaker:
         return (self.n_ids - 5) * (10**15 if self.n_ids % 11 == 0 else 1)
 
     def subscription(self, id: Id) -> Subscription:
-        if not self.is_plain and self._chance(0.35):
+        if not self.is_plain and self.chance(0.35):
             return Subscription(id, interest=self._interest(), region=self.region())
         return Subscription(
-            id, keywords=self.keywords(self._below(6) if self._chance(0.5) else self._below(3)), region=self.region()
+            id, keywords=self.keywords(self.below(6) if self.chance(0.5) else self.below(3)), region=self.region()
         )
 
     def message(self, id: Id) -> Message:
-        words = self.keywords(self._below(9))
-        if words and self._chance(0.2):
+        words = self.keywords(self.below(9))
+        if words and self.chance(0.2):
             words.append(words[0])
-        if self._chance(0.25):
+        if self.chance(0.25):
             unknown: Sequence[Keyword] = _UNKNOWN_NUMBERS if self.has_numbers else _UNKNOWN_WORDS
-            words.append(unknown[self._below(3)])
+            words.append(unknown[self.below(3)])
         return Message(id, keywords=words, location=self._location())
 
     def region(self) -> Region | None:
-        kind = self._below(12)
+        kind = self.below(12)
         if kind == 0:
             return None
         if self.is_plain or kind < 6:
@@ -108,9 +109,9 @@ class WorldMaker:
         return self._framed() if kind == 10 else self._pair_of_boxes()
 
     def _location(self) -> tuple[float, float] | Box:
-        if self._chance(0.3):
+        if self.chance(0.3):
             return self._box()
-        if self._chance(0.08):
+        if self.chance(0.08):
             return self._far_point()
         return self.point()
 
@@ -128,9 +129,9 @@ class WorldMaker:
 
     def _box(self) -> Box:
         xa, ya, xb, yb = self.rng.integers(0, self.span + 1, 4).tolist()
-        if self._chance(0.15):
+        if self.chance(0.15):
             xb = xa
-        if self._chance(0.15):
+        if self.chance(0.15):
             yb = ya
         return Box(*self._at(min(xa, xb), min(ya, yb)), *self._at(max(xa, xb), max(ya, yb)))
 
@@ -138,8 +139,8 @@ class WorldMaker:
         x, y = self.point()
         if self.space == "lonlat":
             # Never the distance of two grid points, where the last bit would decide.
-            return Circle(x, y, 1.0 + 30_011.7 * self._below(60))
-        return Circle(x, y, self.step * self._below(2 * _MAX_SPAN) / 2)
+            return Circle(x, y, 1.0 + 30_011.7 * self.below(60))
+        return Circle(x, y, self.step * self.below(2 * _MAX_SPAN) / 2)
 
     def _triangle(self) -> Region:
         xa, ya, xb, yb, xc, yc = self.rng.integers(0, self.span + 1, 6).tolist()
@@ -152,10 +153,10 @@ class WorldMaker:
         if self.span < 4:
             return self._triangle()
         x0, y0 = self.rng.integers(0, self.span - 3, 2).tolist()
-        x1 = x0 + 4 + self._below(self.span - 3 - x0)
-        y1 = y0 + 4 + self._below(self.span - 3 - y0)
+        x1 = x0 + 4 + self.below(self.span - 3 - x0)
+        y1 = y0 + 4 + self.below(self.span - 3 - y0)
         holes = [self._ring(x0 + 1, y0 + 1, x0 + 2, y0 + 2)]
-        if self._chance(0.5):
+        if self.chance(0.5):
             holes.append(self._ring(x0 + 2, y0 + 2, x1 - 1, y1 - 1))
         return Polygon([self._ring(x0, y0, x1, y1), *holes])
 
@@ -163,9 +164,9 @@ class WorldMaker:
         """Two rectangles that are apart or meet in a corner."""
         if self.span < 2:
             return self._box()
-        x = 1 + self._below(self.span - 1)
-        y = 1 + self._below(self.span - 1)
-        gap = 0 if self._chance(0.5) else 0.5
+        x = 1 + self.below(self.span - 1)
+        y = 1 + self.below(self.span - 1)
+        gap = 0 if self.chance(0.5) else 0.5
         return MultiPolygon([[self._ring(0, 0, x - gap, y)], [self._ring(x, y, self.span, self.span)]])
 
     def _ring(self, x0: float, y0: float, x1: float, y1: float) -> list[tuple[float, float]]:
@@ -177,17 +178,22 @@ class WorldMaker:
         return [choices[i] for i in self.rng.choice(len(choices), n, replace=False, p=_SKEW).tolist()]
 
     def _interest(self) -> str:
-        words = self.keywords(1 + self._below(4))
-        literals = [f"NOT {word}" if self._chance(0.3) else word for word in words]
-        if len(literals) > 2 and self._chance(0.5):
+        words = self.keywords(1 + self.below(4))
+        literals = [f"NOT {word}" if self.chance(0.3) else word for word in words]
+        if len(literals) > 2 and self.chance(0.5):
             return f"({literals[0]} OR {literals[1]}) AND NOT ({' AND '.join(literals[2:])})"
-        return (" OR " if self._chance(0.5) else " AND ").join(literals)
+        return (" OR " if self.chance(0.5) else " AND ").join(literals)
 
-    def _below(self, n: int) -> int:
+    def below(self, n: int) -> int:
+        """A number from 0 to n - 1."""
         return int(self.rng.integers(n))
 
-    def _chance(self, share: float) -> bool:
+    def chance(self, share: float) -> bool:
         return bool(self.rng.random() < share)
+
+    def some(self, ids: Sequence[Id], share: float) -> list[Id]:
+        """Each id with this probability."""
+        return [id for id, drawn in zip(ids, self.rng.random(len(ids)).tolist(), strict=True) if drawn < share]
 
 
 def subscription_table(subscriptions: Sequence[Subscription]) -> pa.Table:
@@ -204,11 +210,33 @@ def subscription_table(subscriptions: Sequence[Subscription]) -> pa.Table:
     return pa.table(columns)
 
 
-def message_table(messages: Sequence[Message], as_points: bool = False) -> pa.Table:
-    """The same messages as a table of boxes, or of points if they all are."""
+def message_table(messages: Sequence[Message], as_points: bool = False, times: Sequence[str] = ()) -> pa.Table:
+    """The same messages as a table of boxes, or of points if they all are; `times` of "time" and "expires"."""
     columns = {"id": _ids(messages), "keywords": _keyword_lists([m.keywords or () for m in messages])}
     for name in ("x0", "y0") if as_points else ("x0", "y0", "x1", "y1"):
         columns[name[0] if as_points else name] = pa.array([getattr(m.box, name) for m in messages], pa.float64())
+    for name in times:
+        columns[name] = pa.array([getattr(m, name) for m in messages], pa.float64())
+    return pa.table(columns)
+
+
+def move_table(moves: Mapping[Id, Region | None]) -> pa.Table:
+    """The same moves as a table; all are to boxes."""
+    boxes = [region for region in moves.values() if isinstance(region, Box)]
+    ids = pa.array(list(moves), pa.string() if isinstance(next(iter(moves)), str) else pa.int64())
+    return pa.table({"id": ids, **{name: [getattr(box, name) for box in boxes] for name in ("x0", "y0", "x1", "y1")}})
+
+
+def ranked_subscription_table(subscriptions: Sequence[RankedSubscription]) -> pa.Table:
+    """The same ranked subscriptions as a table."""
+    columns: dict[str, Any] = {
+        "id": [s.id for s in subscriptions],
+        "keywords": _keyword_lists([s.keywords for s in subscriptions]),
+        "x": [s.location[0] for s in subscriptions],
+        "y": [s.location[1] for s in subscriptions],
+        "k": [s.k for s in subscriptions],
+        "spatial_weight": [s.spatial_weight for s in subscriptions],
+    }
     return pa.table(columns)
 
 
@@ -222,5 +250,5 @@ def _keyword_lists(lists: Sequence[Sequence[Keyword]]) -> pa.Array:
     return pa.array([list(words) for words in lists], pa.list_(pa.int32() if has_numbers else pa.string()))
 
 
-def _geojson(where: Region | None) -> str | None:
-    return None if where is None or isinstance(where, Box) else json.dumps(where.__geo_interface__)
+def _geojson(region: Region | None) -> str | None:
+    return None if region is None or isinstance(region, Box) else json.dumps(region.__geo_interface__)

@@ -14,9 +14,8 @@ from nearcast.moving.moving_grid.kernels.keys import fine_place, place_in_cell
 from nearcast.moving.moving_grid.kernels.messages import file_message
 from nearcast.moving.moving_grid.keyword_grid import Side
 from nearcast.moving.moving_grid.layout import FINE, MOST_LEVELS, N_KEYS, NO_ROOM
-from nearcast.testing.comparison.moving import MovingComparison
 from nearcast.testing.oracles.moving import MovingOracle
-from nearcast.testing.scenarios.moving import run_moving_worlds
+from nearcast.testing.scenarios.moving import MovingComparison, run_moving_worlds
 
 SMALL: dict[str, Any] = {"smallest_clause_grid": 4, "smallest_message_grid": 4, "first_level": 2, "growth": 2}
 

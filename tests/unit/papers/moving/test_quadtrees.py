@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import nearcast as nc
-from nearcast.testing.comparison.moving import MovingComparison
 from nearcast.testing.oracles.moving import MovingOracle
+from nearcast.testing.scenarios.moving import MovingComparison
 
 INDEXES = ["moving_space_first_quadtree", "moving_keyword_first_quadtree"]
 

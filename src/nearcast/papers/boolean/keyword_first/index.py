@@ -47,7 +47,7 @@ class KeywordFirst(BooleanIndex):
         offsets = np.zeros(n_keywords + 2, np.int64)
         n_items = sorting.offsets_from_counts(sizes, offsets)
         item = np.empty(n_items, np.int32)
-        sorting.fill_by_owner(lists, slots, offsets[:-1].copy(), item)
+        sorting.fill_lists(lists, slots, offsets[:-1].copy(), item)
         posting.posted_list[slots] = lists
         posting.posted_at[item] = np.arange(n_items) - np.repeat(offsets[:-1], sizes)
         pool = ListPool(offsets[:-1].copy(), sizes, sizes.copy(), item, np.array([n_items], np.int64))

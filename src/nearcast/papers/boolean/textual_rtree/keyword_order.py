@@ -73,7 +73,7 @@ def greedy_ranks(start: NDArray[np.int64], keyword: NDArray[np.int32], frequency
     sorting.offsets_from_counts(frequency, holder_start)
     holder = np.empty(len(keyword), np.int32)
     clause = np.repeat(np.arange(n_clauses, dtype=np.int32), np.diff(start))
-    sorting.fill_by_owner(keyword, clause, holder_start[:-1].copy(), holder)
+    sorting.fill_lists(keyword, clause, holder_start[:-1].copy(), holder)
     rank = n_keywords + (n_clauses - frequency)
     heap, is_covered = np.empty(n_keywords, np.int64), np.zeros(n_clauses, np.bool_)
     maintain.pick_greedily(start, keyword, holder_start, holder, frequency.copy(), heap, is_covered, rank)

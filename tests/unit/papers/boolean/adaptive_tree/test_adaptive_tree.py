@@ -23,8 +23,8 @@ from nearcast.papers.boolean.adaptive_tree.layout import (
     NODE_FIELDS,
     SIZE,
 )
-from nearcast.testing.comparison.boolean import Comparison
 from nearcast.testing.oracles.boolean import Oracle
+from nearcast.testing.scenarios.boolean import BooleanComparison
 
 
 def spread(first: int, n: int, *keywords: str) -> list[nc.Subscription]:
@@ -150,7 +150,7 @@ def test_explain_tells_where_the_ways_part() -> None:
 
 
 def test_a_leaf_whose_way_proves_the_keywords_needs_no_look_at_them() -> None:
-    both = Comparison(nc.Matcher("adaptive_tree", "plane", leaf_size=4, priority="keyword"), Oracle("plane"))
+    both = BooleanComparison(nc.Matcher("adaptive_tree", "plane", leaf_size=4, priority="keyword"), Oracle("plane"))
     both.subscribe([*spread(0, 40, "a"), *spread(40, 40, "b", "a"), *spread(80, 40, "c")])
     both.publish([nc.Message(i, words, (i, 4)) for i, words in enumerate((["a"], ["b"], ["a", "b"], ["a", "c"]))])
     index: Any = both.matcher._index
@@ -162,7 +162,7 @@ def test_a_leaf_whose_way_proves_the_keywords_needs_no_look_at_them() -> None:
 
 
 def test_messages_with_many_keywords_and_clauses_with_more_than_fit_the_bits() -> None:
-    both = Comparison(nc.Matcher("adaptive_tree", "plane", leaf_size=2, fanout=4), Oracle("plane"))
+    both = BooleanComparison(nc.Matcher("adaptive_tree", "plane", leaf_size=2, fanout=4), Oracle("plane"))
     words = [f"w{i}" for i in range(80)]
     both.subscribe([nc.Subscription(i, words[i:], nc.Box(0, 0, 1, 1)) for i in range(12)])
     both.subscribe([nc.Subscription(20 + i, words[: 70 + i], nc.Box(0, 0, 1, 1)) for i in range(5)])

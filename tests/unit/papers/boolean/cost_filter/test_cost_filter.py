@@ -17,7 +17,7 @@ from nearcast.papers.boolean.cost_filter.costs import cost_figures
 from nearcast.papers.boolean.cost_filter.index import CostFilter
 from nearcast.papers.boolean.cost_filter.kernels import LOOK, QUADTREE_STEP, TRIE_STEP, pruning_is_dearer
 from nearcast.testing.budget import Budget
-from nearcast.testing.scenarios.boolean import run_random_worlds
+from nearcast.testing.scenarios.boolean import run_boolean_worlds
 from nearcast.testing.scenarios.worlds import WorldMaker
 
 WORLD = WorldMaker(np.random.default_rng(11), "plane").world(150)
@@ -85,7 +85,7 @@ def test_whatever_is_chosen_the_answers_are_the_oracles(
     def make(space: str = "lonlat") -> nc.Matcher:
         return nc.Matcher("cost_filter", space, leaf_size=2, storage=storage)
 
-    run_random_worlds(make, budget.worlds // 4, seed=7)
+    run_boolean_worlds(make, budget.worlds // 4, seed=7)
 
 
 def test_pruning_looks_at_fewer_clauses_than_the_lists_hold(monkeypatch: pytest.MonkeyPatch) -> None:

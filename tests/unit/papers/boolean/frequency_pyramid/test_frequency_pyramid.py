@@ -50,8 +50,8 @@ from nearcast.papers.boolean.frequency_pyramid.layout import (
 )
 from nearcast.papers.boolean.quadtrees.cost_inputs import frame_of_clauses
 from nearcast.papers.boolean.quadtrees.kernels.lists import keyword_bit
-from nearcast.testing.comparison.boolean import Comparison
 from nearcast.testing.oracles.boolean import Oracle
+from nearcast.testing.scenarios.boolean import BooleanComparison
 
 MOST_KEYWORDS = 32  # of any clause or message
 PARAMETERS: list[dict[str, Any]] = [
@@ -288,7 +288,7 @@ def test_a_clause_whose_rarest_keyword_is_taken_goes_under_another_before_a_trie
 
 
 def test_small_clauses_go_down_and_large_ones_stay() -> None:
-    both = Comparison(nc.Matcher("fast", "plane", list_size=1, node_size=2, max_depth=5), Oracle("plane"))
+    both = BooleanComparison(nc.Matcher("fast", "plane", list_size=1, node_size=2, max_depth=5), Oracle("plane"))
     small = [nc.Subscription(i, ["word"], nc.Box(i % 8, i // 8, i % 8 + 0.5, i // 8 + 0.5)) for i in range(64)]
     large = [nc.Subscription(100 + i, ["word"], nc.Box(0, 0, 8, 8)) for i in range(10)]
     everywhere = [nc.Subscription(200, ["word"]), nc.Subscription(201, []), nc.Subscription(202, [], nc.Box(1, 1, 1, 1))]
@@ -335,7 +335,9 @@ def test_keywords_with_one_bit_in_common_are_told_apart() -> None:
 @pytest.mark.parametrize("cleaned", [0, 1, 1000])
 def test_what_went_down_is_found_after_everything_above_it_has_died(cleaned: int) -> None:
     """Errata: the authors' cleaner makes a list of a trie again, although what stands further down is found by the trie."""
-    both = Comparison(nc.Matcher("fast", "plane", list_size=1, node_size=1, max_depth=6, cleaned=cleaned), Oracle("plane"))
+    both = BooleanComparison(
+        nc.Matcher("fast", "plane", list_size=1, node_size=1, max_depth=6, cleaned=cleaned), Oracle("plane")
+    )
     both.subscribe([nc.Subscription(i, ["a", "b"], nc.Box(i % 8, i // 8, i % 8 + 0.25, i // 8 + 0.25)) for i in range(40)])
     message = nc.Message(1, ["a", "b"], (3, 3))
     path = both.matcher.explain(message, 27).path

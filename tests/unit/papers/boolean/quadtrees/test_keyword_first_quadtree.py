@@ -7,8 +7,8 @@ import pytest
 import nearcast as nc
 from nearcast.errors import IndexParameterError
 from nearcast.papers.boolean.quadtrees.index import KeywordFirstQuadtreeParameters
-from nearcast.testing.comparison.boolean import Comparison
 from nearcast.testing.oracles.boolean import Oracle
+from nearcast.testing.scenarios.boolean import BooleanComparison
 
 
 def spread(first: int, n: int, keyword: str) -> list[nc.Subscription]:
@@ -30,7 +30,7 @@ def test_short_lists_are_not_divided() -> None:
 
 
 def test_a_list_that_grows_long_is_divided_when_it_is_twice_as_long() -> None:
-    both = Comparison(nc.Matcher("keyword_first_quadtree", "plane", smallest_tree=10), Oracle("plane"))
+    both = BooleanComparison(nc.Matcher("keyword_first_quadtree", "plane", smallest_tree=10), Oracle("plane"))
     both.subscribe([*spread(0, 9, "word"), *spread(1000, 200, "other")])
     messages = [nc.Message(i, ["word"], (i % 10, i // 10)) for i in range(100)]
     both.subscribe(spread(9, 10, "word"))
@@ -44,7 +44,7 @@ def test_a_list_that_grows_long_is_divided_when_it_is_twice_as_long() -> None:
 
 
 def test_every_list_of_a_keyword_is_reached_by_a_message_that_covers_everything() -> None:
-    both = Comparison(nc.Matcher("keyword_first_quadtree", "plane", smallest_tree=1), Oracle("plane"))
+    both = BooleanComparison(nc.Matcher("keyword_first_quadtree", "plane", smallest_tree=1), Oracle("plane"))
     both.subscribe([*spread(0, 100, "word"), nc.Subscription(500, [], nc.Box(3, 3, 8, 8)), nc.Subscription(501, ["word"])])
     everywhere = nc.Message(1, ["word", "unknown"], nc.Box(-1e308, -1e308, 1e308, 1e308))
     assert len(both.publish([everywhere])) == 102

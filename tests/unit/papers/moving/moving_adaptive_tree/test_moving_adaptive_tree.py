@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import nearcast as nc
-from nearcast.testing.comparison.moving import MovingComparison
 from nearcast.testing.oracles.moving import MovingOracle
+from nearcast.testing.scenarios.moving import MovingComparison
 
 WORDS = [f"w{i}" for i in range(12)]
 

@@ -11,9 +11,9 @@ from nearcast.model.message import Message
 from nearcast.model.regions import Box, Circle, Polygon
 from nearcast.model.subscription import Subscription
 from nearcast.testing.budget import current_budget
-from nearcast.testing.comparison.boolean import Comparison
-from nearcast.testing.conformance.cases.base import Cases, messages_at
+from nearcast.testing.conformance.base import Cases, messages_at
 from nearcast.testing.oracles.boolean import Pair
+from nearcast.testing.scenarios.boolean import BooleanComparison
 from nearcast.testing.scenarios.worlds import WorldMaker
 
 _HERE = (1.0, 1.0)
@@ -185,7 +185,7 @@ class UpdateCases(Cases):
             both.save_and_open(tmp_path / f"world-{seed}")
             assert both.publish(messages) == after
 
-    def _change(self, both: Comparison, maker: WorldMaker, subscriptions: list[Subscription]) -> None:
+    def _change(self, both: BooleanComparison, maker: WorldMaker, subscriptions: list[Subscription]) -> None:
         both.subscribe(subscriptions[60:])
         both.unsubscribe([s.id for s in subscriptions[5:40]])
         both.subscribe([maker.subscription(s.id) for s in subscriptions[::3]])

@@ -11,7 +11,7 @@ from nearcast.model.analysis import Analysis
 from nearcast.model.message import Message
 from nearcast.model.regions import Box
 from nearcast.model.subscription import Subscription
-from nearcast.testing.conformance.cases.base import Cases
+from nearcast.testing.conformance.base import Cases
 from nearcast.testing.oracles.boolean import Pair
 
 _HERE = (1.0, 1.0)
@@ -25,13 +25,13 @@ def _every_message(words: str) -> list[Message]:
 
 
 class WordCases(Cases):
-    """Which words reach which subscription, all at one place."""
+    """Which words reach which subscription, all at one location."""
 
     def test_a_subscription_without_keywords_gets_every_message_of_its_region(self) -> None:
         both = self.compare()
         both.subscribe([Subscription(1, [], _AROUND), Subscription(2, None, _AROUND), Subscription(3, ["a"], _AROUND)])
-        found = both.publish([Message(1, ["z"], _HERE), Message(2, [], _HERE), Message(3, ["a"], (9, 9))])
-        assert found == {Pair(1, 1), Pair(2, 1), Pair(1, 2), Pair(2, 2)}
+        pairs = both.publish([Message(1, ["z"], _HERE), Message(2, [], _HERE), Message(3, ["a"], (9, 9))])
+        assert pairs == {Pair(1, 1), Pair(2, 1), Pair(1, 2), Pair(2, 2)}
 
     def test_only_subscriptions_without_keywords(self) -> None:
         both = self.compare()
@@ -48,8 +48,8 @@ class WordCases(Cases):
     def test_unknown_keywords_of_a_message_are_ignored(self) -> None:
         both = self.compare()
         both.subscribe([Subscription(1, ["a"], _AROUND), Subscription(2, ["a", "b"], _AROUND)])
-        found = both.publish([Message(1, ["never", "a", "heard"], _HERE), Message(2, ["never", "heard"], _HERE)])
-        assert found == {Pair(1, 1)}
+        pairs = both.publish([Message(1, ["never", "a", "heard"], _HERE), Message(2, ["never", "heard"], _HERE)])
+        assert pairs == {Pair(1, 1)}
 
     def test_a_keyword_unknown_when_the_index_was_built_can_be_subscribed_later(self) -> None:
         both = self.compare()
@@ -59,8 +59,8 @@ class WordCases(Cases):
         late = ["0", "b", "zz", "é"]
         both.subscribe([Subscription(200 + i, [word], _AROUND) for i, word in enumerate(late)])
         both.subscribe([Subscription(300 + i, ["a", word], _AROUND) for i, word in enumerate(late)])
-        found = both.publish([Message(1, late, _HERE), Message(2, ["a", "zz"], _HERE)])
-        assert {pair for pair in found if pair.message_id == 2} == {Pair(202, 2), Pair(302, 2)}
+        pairs = both.publish([Message(1, late, _HERE), Message(2, ["a", "zz"], _HERE)])
+        assert {pair for pair in pairs if pair.message_id == 2} == {Pair(202, 2), Pair(302, 2)}
 
     def test_no_subscription_at_all(self) -> None:
         both = self.compare()
@@ -71,9 +71,9 @@ class WordCases(Cases):
         sets = ["", "a", "ab", "abc", "b", "bc", "c", "abcd", "d", "acd"]
         both.subscribe([Subscription(words or "-", list(words), _AROUND) for words in sets])
         messages = [Message("".join(m.keywords or ()) or "-", m.keywords, _HERE) for m in _every_message("abcd")]  # type: ignore[arg-type]
-        found = both.publish(messages)
-        assert {pair.subscription_id for pair in found if pair.message_id == "abc"} == {"-", "a", "ab", "abc", "b", "bc", "c"}
-        assert {pair.subscription_id for pair in found if pair.message_id == "-"} == {"-"}
+        pairs = both.publish(messages)
+        assert {pair.subscription_id for pair in pairs if pair.message_id == "abc"} == {"-", "a", "ab", "abc", "b", "bc", "c"}
+        assert {pair.subscription_id for pair in pairs if pair.message_id == "-"} == {"-"}
 
     def test_every_message_against_every_keyword_set(self) -> None:
         both = self.compare()
@@ -95,16 +95,16 @@ class WordCases(Cases):
         both.subscribe(
             [Subscription(1, ["Straße"], _AROUND), Subscription(2, ["ＣＡＦÉ"], _AROUND), Subscription(3, ["東京"], _AROUND)]
         )
-        found = both.publish([Message(1, ["STRASSE"], _HERE), Message(2, ["cafe\u0301"], _HERE), Message(3, ["東京"], _HERE)])
-        assert found == {Pair(1, 1), Pair(2, 2), Pair(3, 3)}
+        pairs = both.publish([Message(1, ["STRASSE"], _HERE), Message(2, ["cafe\u0301"], _HERE), Message(3, ["東京"], _HERE)])
+        assert pairs == {Pair(1, 1), Pair(2, 2), Pair(3, 3)}
 
     def test_numbers_as_keywords(self) -> None:
         both = self.compare()
         numbers = [0, -1, 2**31 - 1, -(2**31), 7]
         both.subscribe([Subscription(i, numbers[: i + 1], _AROUND) for i in range(5)] + [Subscription(9, [], _AROUND)])
-        found = both.publish([Message(1, numbers, _HERE), Message(2, [0, -1, 8], _HERE), Message(3, [], _HERE)])
-        assert {pair.subscription_id for pair in found if pair.message_id == 1} == {0, 1, 2, 3, 4, 9}
-        assert {pair.subscription_id for pair in found if pair.message_id == 2} == {0, 1, 9}
+        pairs = both.publish([Message(1, numbers, _HERE), Message(2, [0, -1, 8], _HERE), Message(3, [], _HERE)])
+        assert {pair.subscription_id for pair in pairs if pair.message_id == 1} == {0, 1, 2, 3, 4, 9}
+        assert {pair.subscription_id for pair in pairs if pair.message_id == 2} == {0, 1, 9}
 
     def test_as_many_keywords_as_allowed(self) -> None:
         both = self.compare()
@@ -137,25 +137,25 @@ class WordCases(Cases):
                 Subscription(2, interest="(a OR b) AND (c OR d)", region=_AROUND),
             ]
         )
-        found = both.publish(_every_message("abcd"))
-        assert sum(pair.subscription_id == 1 for pair in found) == 14
-        assert sum(pair.subscription_id == 2 for pair in found) == 9
+        pairs = both.publish(_every_message("abcd"))
+        assert sum(pair.subscription_id == 1 for pair in pairs) == 14
+        assert sum(pair.subscription_id == 2 for pair in pairs) == 9
 
     def test_forbidden_words(self) -> None:
         both = self.compare()
         interests = ["a AND NOT b", "NOT a", "NOT a AND NOT b", "a OR NOT b", "NOT (a AND b)", "(a OR NOT b) AND (c OR NOT a)"]
         both.subscribe([Subscription(text, interest=text, region=_AROUND) for text in interests])
-        found = both.publish(
+        pairs = both.publish(
             [Message("".join(map(str, m.keywords or ())) or "-", m.keywords, _HERE) for m in _every_message("abc")]
         )
-        assert {pair.message_id for pair in found if pair.subscription_id == "NOT a"} == {"-", "b", "c", "bc"}
-        assert {pair.message_id for pair in found if pair.subscription_id == "a AND NOT b"} == {"a", "ac"}
+        assert {pair.message_id for pair in pairs if pair.subscription_id == "NOT a"} == {"-", "b", "c", "bc"}
+        assert {pair.message_id for pair in pairs if pair.subscription_id == "a AND NOT b"} == {"a", "ac"}
 
     def test_a_word_that_is_only_ever_forbidden_still_forbids(self) -> None:
         both = self.compare()
         both.subscribe([Subscription(1, ["a"], _AROUND), Subscription(2, interest="a AND NOT spoiler", region=_AROUND)])
-        found = both.publish([Message(1, ["a"], _HERE), Message(2, ["a", "spoiler"], _HERE), Message(3, ["spoiler"], _HERE)])
-        assert found == {Pair(1, 1), Pair(2, 1), Pair(1, 2)}
+        pairs = both.publish([Message(1, ["a"], _HERE), Message(2, ["a", "spoiler"], _HERE), Message(3, ["spoiler"], _HERE)])
+        assert pairs == {Pair(1, 1), Pair(2, 1), Pair(1, 2)}
 
     def test_an_interest_of_nothing_but_a_forbidden_word_nobody_sends(self) -> None:
         both = self.compare()
@@ -168,19 +168,19 @@ class WordCases(Cases):
     def test_as_many_alternatives_as_allowed(self) -> None:
         both = self.compare()
         both.subscribe([Subscription(1, interest=" OR ".join(f"w{i}" for i in range(256)), region=_AROUND)])
-        found = both.publish([Message(i, [f"w{i}", f"w{i + 1}"], _HERE) for i in range(-2, 258)])
-        assert {pair.message_id for pair in found} == set(range(-1, 256))
+        pairs = both.publish([Message(i, [f"w{i}", f"w{i + 1}"], _HERE) for i in range(-2, 258)])
+        assert {pair.message_id for pair in pairs} == set(range(-1, 256))
 
     def test_texts_and_phrases_are_analysed_alike(self) -> None:
         both = self.compare(analysis=Analysis(stop_words="english"))
         both.subscribe(
             [Subscription(1, interest='"the Flea Market" AND NOT closed', region=_AROUND), Subscription(2, ["market"], _AROUND)]
         )
-        found = both.publish(
+        pairs = both.publish(
             [
                 Message(1, text="A flea market, today!", location=_HERE),
                 Message(2, text="The market of fleas is closed", location=_HERE),
                 Message(3, text="Flea market CLOSED", location=_HERE),
             ]
         )
-        assert found == {Pair(1, 1), Pair(2, 1), Pair(2, 2), Pair(2, 3)}
+        assert pairs == {Pair(1, 1), Pair(2, 1), Pair(2, 2), Pair(2, 3)}

@@ -14,9 +14,9 @@ from nearcast.model.message import Message
 from nearcast.model.regions import Box, Circle
 from nearcast.model.subscription import Subscription
 from nearcast.testing.budget import current_budget
-from nearcast.testing.comparison.boolean import compare_pairs
-from nearcast.testing.conformance.cases.base import Cases, messages_at
+from nearcast.testing.conformance.base import Cases, messages_at
 from nearcast.testing.oracles.boolean import Oracle, Pair, messages_from_table, subscriptions_from_table
+from nearcast.testing.scenarios.boolean import compare_pairs
 from nearcast.testing.scenarios.worlds import WorldMaker, message_table, subscription_table
 
 
@@ -27,7 +27,7 @@ def pairs_of(table: pa.Table) -> list[Pair]:
 
 
 class TableCases(Cases):
-    """`subscribe_table` and `match_table` beside `subscribe` and `publish`."""
+    """`subscribe_table` and `match_table`, compared with `subscribe` and `publish`."""
 
     @pytest.mark.parametrize("space", ["lonlat", "plane"])
     @pytest.mark.parametrize("seed", range(current_budget().seeds))
@@ -47,8 +47,8 @@ class TableCases(Cases):
             pairs_of(both.matcher.match_table(table)), both.oracle.publish(messages), both.oracle.subscriptions, messages
         )
         points = [m for m in messages if not isinstance(m.location, Box)]
-        found = pairs_of(by_table.match_table(message_table(points, as_points=True)))
-        compare_pairs(found, both.oracle.publish(points), both.oracle.subscriptions, points)
+        pairs = pairs_of(by_table.match_table(message_table(points, as_points=True)))
+        compare_pairs(pairs, both.oracle.publish(points), both.oracle.subscriptions, points)
 
     @pytest.mark.parametrize("space", ["lonlat", "plane"])
     def test_a_table_read_by_the_oracle_gives_the_same(self, space: str) -> None:
@@ -80,10 +80,10 @@ class TableCases(Cases):
         matcher.subscribe_table(
             pa.table({"id": ids, "keywords": words, "x0": [0, 0], "y0": [0, 0], "x1": [1, 1], "y1": [1, 1]})
         )
-        found = matcher.match_table(pa.table({"id": ids, "keywords": words, "x": [0.5, 9.0], "y": [0.5, 9.0]}))
-        assert found.schema.field("message_id").type == kind
-        assert found.schema.field("subscription_id").type == kind
-        assert sorted(pairs_of(found)) == sorted(Pair(id, ids[0].as_py()) for id in ids.to_pylist())
+        pairs = matcher.match_table(pa.table({"id": ids, "keywords": words, "x": [0.5, 9.0], "y": [0.5, 9.0]}))
+        assert pairs.schema.field("message_id").type == kind
+        assert pairs.schema.field("subscription_id").type == kind
+        assert sorted(pairs_of(pairs)) == sorted(Pair(id, ids[0].as_py()) for id in ids.to_pylist())
         deliveries = matcher.publish([Message(ids[0].as_py(), ["a"], (0.5, 0.5))])
         assert {type(d.subscription_id) for d in deliveries} == {type(ids[0].as_py())}
 
@@ -99,8 +99,8 @@ class TableCases(Cases):
             pa.table({"id": [1, 2, 3], "keywords": pa.array([[5], [5, -7], []], pa.list_(pa.int32())), **box})
         )
         words = pa.array([[5], [-7, 9, 5], [], [2**31 - 1]], pa.list_(pa.int32()))
-        found = matcher.match_table(pa.table({"id": [1, 2, 3, 4], "keywords": words, "x": [0.0] * 4, "y": [1.0] * 4}))
-        assert sorted(pairs_of(found)) == [(1, 1), (1, 2), (2, 2), (3, 1), (3, 2), (3, 3), (3, 4)]
+        pairs = matcher.match_table(pa.table({"id": [1, 2, 3, 4], "keywords": words, "x": [0.0] * 4, "y": [1.0] * 4}))
+        assert sorted(pairs_of(pairs)) == [(1, 1), (1, 2), (2, 2), (3, 1), (3, 2), (3, 3), (3, 4)]
 
     def test_an_empty_table(self) -> None:
         matcher = self.make_matcher("plane")
@@ -117,9 +117,9 @@ class TableCases(Cases):
         both.oracle.subscribe(subscriptions[20:50])
         both.matcher.subscribe_table(subscription_table(subscriptions).slice(20, 30))
         chunks = pa.concat_tables([message_table(messages).slice(0, 7), message_table(messages).slice(11, 9)])
-        wanted = messages[:7] + messages[11:20]
+        in_chunks = messages[:7] + messages[11:20]
         compare_pairs(
-            pairs_of(both.matcher.match_table(chunks)), both.oracle.publish(wanted), both.oracle.subscriptions, wanted
+            pairs_of(both.matcher.match_table(chunks)), both.oracle.publish(in_chunks), both.oracle.subscriptions, in_chunks
         )
 
     def test_bad_rows_of_a_subscription_table_are_named_and_the_rest_is_processed(self) -> None:
@@ -147,8 +147,8 @@ class TableCases(Cases):
         matcher.subscribe_table(pa.Table.from_pylist(rows, schema=schema))
         assert [row for row, _ in matcher.report.rejected] == [1, 2, 3, 4, 5, 6, 7, 8, 9, 11]
         assert all(reason for _, reason in matcher.report.rejected)
-        found = pairs_of(matcher.match_table(message_table(messages_at([(0.5, 0.5), (5.5, 5.5)]))))
-        assert sorted(found) == [(1, 0), (11, 0), (13, 0), (13, 1)]
+        pairs = pairs_of(matcher.match_table(message_table(messages_at([(0.5, 0.5), (5.5, 5.5)]))))
+        assert sorted(pairs) == [(1, 0), (11, 0), (13, 0), (13, 1)]
 
     def test_bad_rows_of_a_message_table_are_named_and_the_rest_is_processed(self) -> None:
         both = self.compare("lonlat")
@@ -165,8 +165,8 @@ class TableCases(Cases):
             {"id": 8, "keywords": ["x" * 257, "a"], "x": 0.0, "y": 0.0},
             {"id": 9, "keywords": ["a"], "x": -180.0, "y": -90.0},
         ]
-        found = pairs_of(both.matcher.match_table(pa.Table.from_pylist(rows)))
-        assert sorted(found) == [(1, 0), (1, 9)]
+        pairs = pairs_of(both.matcher.match_table(pa.Table.from_pylist(rows)))
+        assert sorted(pairs) == [(1, 0), (1, 9)]
         assert [row for row, _ in both.matcher.report.rejected] == [1, 2, 3, 4, 5, 6, 7, 8]
         assert all(reason for _, reason in both.matcher.report.rejected)
 
@@ -182,8 +182,8 @@ class TableCases(Cases):
         )
         assert [row for row, _ in both.matcher.report.rejected] == [1, 2]
         assert all(reason for _, reason in both.matcher.report.rejected)
-        found = both.publish(messages_at([(0, 0), (0, 90.1), (180, 90), Box(0, 0, 1, 100)]))
-        assert found == {Pair(1, 0), Pair(4, 0), Pair(4, 2)}
+        pairs = both.publish(messages_at([(0, 0), (0, 90.1), (180, 90), Box(0, 0, 1, 100)]))
+        assert pairs == {Pair(1, 0), Pair(4, 0), Pair(4, 2)}
         assert [row for row, _ in both.matcher.report.rejected] == [1, 3]
 
     def test_a_bad_replacement_leaves_the_old_subscription(self) -> None:
@@ -202,8 +202,8 @@ class TableCases(Cases):
             matcher.subscribe([Subscription(0, ["a"])])
             matcher.subscribe(batch)
         assert [row for row, _ in matcher.report.rejected] == [1, 2]
-        found = matcher.publish([Message(1, ["a", "b"], (0, 0)), Message(2, [5], (0, 0))])
-        assert {d.subscription_id for d in found} == {1, 3} | (set() if is_first else {0})
+        pairs = matcher.publish([Message(1, ["a", "b"], (0, 0)), Message(2, [5], (0, 0))])
+        assert {d.subscription_id for d in pairs} == {1, 3} | (set() if is_first else {0})
         assert [row for row, _ in matcher.report.rejected] == [1]
         assert matcher.publish([Message(2, [5], (0, 0)), Message(1, ["b"], (0, 0))])[0].message_id == 1
 

@@ -1,4 +1,4 @@
-"""What a matcher tells about its work, and what it bears: reports, explanations, threads."""
+"""Reports, explanations and statistics of a matcher, and reads while another thread writes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from nearcast.model.message import Message
 from nearcast.model.regions import Box, Circle
 from nearcast.model.subscription import Subscription
 from nearcast.testing.budget import current_budget
-from nearcast.testing.conformance.cases.base import Cases, messages_at
+from nearcast.testing.conformance.base import Cases, messages_at
+from nearcast.testing.scenarios.boolean import BooleanComparison
 from nearcast.testing.scenarios.worlds import WorldMaker
 
 _N_READERS = 3
@@ -20,7 +21,7 @@ _N_ROUNDS = 25
 
 
 class InsightCases(Cases):
-    """Counters, `explain`, `stats`, and reads beside a writer."""
+    """Counters, `explain`, `stats`, and reads while another thread writes."""
 
     @pytest.mark.parametrize("space", ["lonlat", "plane"])
     @pytest.mark.parametrize("seed", range(current_budget().seeds))
@@ -30,10 +31,10 @@ class InsightCases(Cases):
         both.subscribe(subscriptions[:100])
         both.subscribe(subscriptions[100:])
         both.unsubscribe([s.id for s in subscriptions[:30]])
-        found = both.publish(messages)
+        pairs = both.publish(messages)
         report = both.matcher.report
         assert report.messages == len(messages)
-        assert len(found) == report.matches <= report.candidates <= both.most_candidates(len(messages))
+        assert len(pairs) == report.matches <= report.candidates <= both.most_candidates(len(messages))
         assert report.nodes_visited >= 0
 
     def test_the_report_is_of_the_last_call(self) -> None:
@@ -62,8 +63,8 @@ class InsightCases(Cases):
         matcher = self.make_matcher("plane")
         n = min(self.n_many, 1000)
         matcher.subscribe([Subscription(i, [], Box(0, 0, 1, 1)) for i in range(n)])
-        found = matcher.publish(messages_at([(0, 0), (5, 5), (1, 1)] * 5))
-        assert len(found) == len({(d.subscription_id, d.message_id) for d in found}) == 10 * n
+        pairs = matcher.publish(messages_at([(0, 0), (5, 5), (1, 1)] * 5))
+        assert len(pairs) == len({(d.subscription_id, d.message_id) for d in pairs}) == 10 * n
 
     @pytest.mark.parametrize("space", ["lonlat", "plane"])
     @pytest.mark.parametrize("seed", range(current_budget().seeds))
@@ -126,11 +127,11 @@ class InsightCases(Cases):
         def read() -> None:
             while not stop.is_set():
                 try:
-                    found = [(d.subscription_id, d.message_id) for d in matcher.publish(messages)]
-                except Exception as error:  # noqa: BLE001 - whatever it is, the test reports it
+                    pairs = [(d.subscription_id, d.message_id) for d in matcher.publish(messages)]
+                except Exception as error:  # noqa: BLE001 - the test reports any error
                     problems.append(repr(error))
                     return
-                if len(found) != len(set(found)) or not always <= set(found):
+                if len(pairs) != len(set(pairs)) or not always <= set(pairs):
                     problems.append("a read lost or repeated a delivery that no write touched")
                     return
 
@@ -145,13 +146,12 @@ class InsightCases(Cases):
                 maker.is_plain, maker.has_numbers = round_ % 2 == 0, False
                 batch = [maker.subscription(id) for id in ids]
                 gone = list(ids[::2]) if round_ % 3 else list(range(1000, ids.stop))
-                for side in (matcher, both.oracle):
-                    side.subscribe(batch)
-                    side.unsubscribe(gone)
+                for engine in (matcher, both.oracle):
+                    engine.subscribe(batch)
+                    engine.unsubscribe(gone)
         finally:
             stop.set()
             for reader in readers:
                 reader.join()
         assert problems == []
-        both.matcher = matcher
-        both.publish(messages)
+        BooleanComparison(matcher, both.oracle).publish(messages)

@@ -1,4 +1,4 @@
-"""What the classes of cases share: how a matcher is made and put beside the oracle."""
+"""What the classes of boolean cases share: an empty matcher with its oracle, and messages on a grid."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from nearcast.model.analysis import Analysis
 from nearcast.model.message import Message
 from nearcast.model.regions import Box
-from nearcast.testing.comparison.boolean import Comparison
 from nearcast.testing.oracles.boolean import Oracle
+from nearcast.testing.scenarios.boolean import BooleanComparison
 
 if TYPE_CHECKING:
     from nearcast.boolean.engine import Matcher
@@ -24,18 +24,18 @@ class Cases:
     """Subscriptions in the cases about large numbers; choose it smaller where kernels are interpreted."""
 
     def make_matcher(self, space: str = "lonlat", **options: Any) -> Matcher:
-        """An empty matcher with the index under test; `options` are those of `Matcher` besides the index."""
+        """An empty matcher with the index under test; `options` are those of `Matcher` except the index."""
         raise NotImplementedError
 
-    def compare(self, space: str = "plane", analysis: Analysis | None = None) -> Comparison:
-        """An empty matcher and an empty oracle, side by side."""
+    def compare(self, space: str = "plane", analysis: Analysis | None = None) -> BooleanComparison:
+        """An empty matcher and an empty oracle."""
         matcher = self.make_matcher(space) if analysis is None else self.make_matcher(space, analysis=analysis)
-        return Comparison(matcher, Oracle(space, analysis))
+        return BooleanComparison(matcher, Oracle(space, analysis))
 
 
-def messages_at(places: Iterable[tuple[float, float] | Box]) -> list[Message]:
-    """One message per place, numbered from 0, all with the keyword `a`."""
-    return [Message(number, ["a"], place) for number, place in enumerate(places)]
+def messages_at(locations: Iterable[tuple[float, float] | Box]) -> list[Message]:
+    """One message per location, numbered from 0, all with the keyword `a`."""
+    return [Message(number, ["a"], location) for number, location in enumerate(locations)]
 
 
 def grid(values: Sequence[Number]) -> list[tuple[Number, Number]]:

@@ -1,1 +1,0 @@
-"""Comparisons of an engine with its oracle that say where they differ."""

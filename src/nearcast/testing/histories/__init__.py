@@ -1,1 +1,0 @@
-"""Hypothesis histories: random actions that shrink to the shortest failing list."""
