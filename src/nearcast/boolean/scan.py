@@ -1,4 +1,4 @@
-"""`scan`: the baseline without a structure."""
+"""`scan`: the smallest index, always right; a model for new ones."""
 
 from __future__ import annotations
 
