@@ -14,8 +14,7 @@ from nearcast.columns.messages import MessageBatch
 from nearcast.errors import NearcastError
 from nearcast.model.regions import Box, Region, region
 from nearcast.moving.index import Boxes
-from nearcast.moving.kernels.safe_cells import breaks_promise, spread_cells
-from nearcast.moving.kernels.safe_regions import CIRCLE, NOT_SAFE
+from nearcast.moving.kernels.safe_regions import CIRCLE, NOT_SAFE, breaks_promise, spread_cells
 from nearcast.moving.safe_regions.circles import SafeRegions, clause_slots, places_of
 from nearcast.moving.state import MovingState
 

@@ -14,8 +14,8 @@ from nearcast.kernels.keyword_sets import fill_filters, prefetch_directory
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.kernels.simd import LANES, append_four, four_boxes, four_signatures, lowest_lane, prefetch
 from nearcast.moving.moving_grid.kernels.areas import match_area
+from nearcast.moving.moving_grid.kernels.candidates import holds
 from nearcast.moving.moving_grid.kernels.keys import cell_of_key, fine_column, fine_place, has_others, list_key, place_in_cell
-from nearcast.moving.moving_grid.kernels.scan import holds
 from nearcast.moving.moving_grid.layout import (
     ALL_CLASSES,
     BLOCK,

@@ -31,12 +31,11 @@ from nearcast.papers.boolean.adaptive_tree.layout import (
     POSITION,
     MotionArrays,
 )
-from nearcast.papers.moving.moving_adaptive_tree.kernels import maintain, store_messages
+from nearcast.papers.moving.moving_adaptive_tree.kernels import maintain, message_lists
 from nearcast.papers.moving.moving_adaptive_tree.kernels.find_messages import look_in_lists
+from nearcast.papers.moving.moving_adaptive_tree.kernels.maintain import FULL, move_clauses
 from nearcast.papers.moving.moving_adaptive_tree.kernels.message_lists import drop_dead, pack_lists, packed_size
-from nearcast.papers.moving.moving_adaptive_tree.kernels.move import FULL, move_clauses
-from nearcast.papers.moving.moving_adaptive_tree.kernels.move_diff import N_PAIRS, TRAVEL_COUNTERS
-from nearcast.papers.moving.moving_adaptive_tree.kernels.move_entries import note_homes
+from nearcast.papers.moving.moving_adaptive_tree.kernels.move_diff import N_PAIRS, TRAVEL_COUNTERS, note_homes
 from nearcast.papers.moving.moving_adaptive_tree.layout import (
     HEAD_FIELDS,
     LIST_FIELDS,
@@ -104,7 +103,7 @@ class ListedTree(AdaptiveTree):
         self._fit(messages)
         scratch, position, refines = self._room(messages), 0, self._options.is_refining
         while True:
-            position = store_messages.store_messages(
+            position = message_lists.store_messages(
                 self._tree, self._lists, live, self._work.wanted, scratch, points, position, self._limit, refines
             )
             if position == len(points):

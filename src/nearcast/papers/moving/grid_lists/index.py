@@ -21,9 +21,8 @@ from nearcast.kernels.keyword_sets import count_clauses
 from nearcast.moving.index import Boxes, MovingIndex
 from nearcast.moving.live_messages import LiveMessages
 from nearcast.papers.boolean.keyword_first.kernels import fill_lists
-from nearcast.papers.moving.grid_lists.kernels.match import match_messages
-from nearcast.papers.moving.grid_lists.keyword_grid import GridSide, Postings, Shape
-from nearcast.papers.moving.grid_lists.messages import MessageGrid
+from nearcast.papers.moving.grid_lists.kernels import match_messages
+from nearcast.papers.moving.grid_lists.keyword_grid import GridSide, MessageGrid, Postings, Shape
 
 _LARGEST_SIDE = 1024
 _MESSAGE = "message_"
@@ -142,3 +141,25 @@ class GridIndex(MovingIndex):
         self._frequency, self._owner = arrays["frequency"], arrays["owner"]
         self._clauses.restore(arrays)
         self._messages.restore({name[len(_MESSAGE) :]: a for name, a in arrays.items() if name.startswith(_MESSAGE)})
+
+
+class GridKeywordFirst(GridIndex):
+    """A keyword has one list while it is short, then one for each cell."""
+
+    name = "grid_keyword_first"
+    aliases = ("kk-index",)
+    paper = "KK-Index, baseline of Wang et al. 2017 (AP+-Tree)"
+    summary = "lists by keyword, each with a uniform grid once it is long, for clauses and for messages"
+    is_space_first = False
+    smallest_grid = 64
+
+
+class GridSpaceFirst(GridIndex):
+    """Every cell has lists by keyword."""
+
+    name = "grid_space_first"
+    aliases = ("ss-index",)
+    paper = "SS-Index, baseline of Wang et al. 2017 (AP+-Tree)"
+    summary = "a uniform grid whose cells have lists by keyword, for clauses and for messages"
+    is_space_first = True
+    smallest_grid = 0
