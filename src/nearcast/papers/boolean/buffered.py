@@ -84,8 +84,8 @@ class BufferedIndex(BooleanIndex):
 
     def explain(self, clauses: ClauseStore, messages: MessageBatch, slot: int) -> list[str]:
         if slot in self._buffered:
-            told = self._buffer.explain(clauses, messages, slot)
-            return [f"side buffer of {len(self._buffered)} clauses that are newer than the structure", *told]
+            lines = self._buffer.explain(clauses, messages, slot)
+            return [f"side buffer of {len(self._buffered)} clauses that are newer than the structure", *lines]
         return self.explain_built(clauses, messages, slot)
 
     def stats(self) -> dict[str, int | float]:
@@ -93,8 +93,8 @@ class BufferedIndex(BooleanIndex):
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         buffer = {f"buffer_{name}": array for name, array in self._buffer.arrays().items()}
-        own: dict[str, NDArray[Any]] = {"buffered": self._buffered, "n_built": np.array([self._n_built], np.int64)}
-        return {**self.built_arrays(), **own, **buffer}
+        counts: dict[str, NDArray[Any]] = {"buffered": self._buffered, "n_built": np.array([self._n_built], np.int64)}
+        return {**self.built_arrays(), **counts, **buffer}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         prefix = "buffer_"

@@ -21,52 +21,52 @@ from nearcast.papers.boolean.adaptive_tree.layout import (
     N_BOUND,
     N_ENTRIES,
     N_NODES,
+    NEEDED_BLOCK,
+    NEEDED_BOUND,
+    NEEDED_ENTRIES,
+    NEEDED_FIELDS,
+    NEEDED_KEYWORDS,
+    NEEDED_LOCAL,
+    NEEDED_NODES,
+    NEEDED_ORDER,
+    NEEDED_PENDING,
+    NEEDED_VISITS,
     NO_NODE,
     NODE_FIELDS,
     REGION_FIELDS,
     ROOT,
     SAMPLE,
     STATE_FIELDS,
-    WANTED_BLOCK,
-    WANTED_BOUND,
-    WANTED_ENTRIES,
-    WANTED_FIELDS,
-    WANTED_KEYWORDS,
-    WANTED_LOCAL,
-    WANTED_NODES,
-    WANTED_ORDER,
-    WANTED_PENDING,
-    WANTED_VISITS,
     TreeArrays,
     WorkArrays,
 )
 
 # Arrays of the tree that grow: field of `head`, elements of each per unit counted, what is wanted.
 _GROWING = {
-    "node": (N_NODES, NODE_FIELDS, WANTED_NODES),
-    "n_below": (N_NODES, 1, WANTED_NODES),
-    "n_then": (N_NODES, 1, WANTED_NODES),
-    "share": (N_NODES, 1, WANTED_NODES),
-    "block": (N_BLOCK, 1, WANTED_BLOCK),
-    "bound": (N_BOUND, 1, WANTED_BOUND),
-    "clause": (N_ENTRIES, 1, WANTED_ENTRIES),
-    "signature": (N_ENTRIES, 1, WANTED_ENTRIES),
-    "box": (N_ENTRIES, 4, WANTED_ENTRIES),
+    "node": (N_NODES, NODE_FIELDS, NEEDED_NODES),
+    "n_below": (N_NODES, 1, NEEDED_NODES),
+    "n_at_division": (N_NODES, 1, NEEDED_NODES),
+    "share": (N_NODES, 1, NEEDED_NODES),
+    "block": (N_BLOCK, 1, NEEDED_BLOCK),
+    "bound": (N_BOUND, 1, NEEDED_BOUND),
+    "clause": (N_ENTRIES, 1, NEEDED_ENTRIES),
+    "signature": (N_ENTRIES, 1, NEEDED_ENTRIES),
+    "box": (N_ENTRIES, 4, NEEDED_ENTRIES),
 }
 # Arrays of the work that grow: elements of each per unit counted, how many more, what is wanted.
 _WIDENING = {
-    "clause": (1, 0, WANTED_LOCAL),
-    "box": (4, 0, WANTED_LOCAL),
-    "rank_start": (1, 1, WANTED_LOCAL),
-    "key": (1, 0, WANTED_LOCAL),
-    "weight": (1, 1, WANTED_LOCAL),
-    "mass": (1, 1, WANTED_LOCAL),
-    "rank": (1, 0, WANTED_KEYWORDS),
-    "order": (1, 0, WANTED_ORDER),
-    "visit": (ITEM_FIELDS, 0, WANTED_VISITS),
-    "visit_region": (REGION_FIELDS, 0, WANTED_VISITS),
-    "pending": (ITEM_FIELDS, 0, WANTED_PENDING),
-    "pending_region": (REGION_FIELDS, 0, WANTED_PENDING),
+    "clause": (1, 0, NEEDED_LOCAL),
+    "box": (4, 0, NEEDED_LOCAL),
+    "rank_start": (1, 1, NEEDED_LOCAL),
+    "key": (1, 0, NEEDED_LOCAL),
+    "weight": (1, 1, NEEDED_LOCAL),
+    "chance": (1, 1, NEEDED_LOCAL),
+    "rank": (1, 0, NEEDED_KEYWORDS),
+    "order": (1, 0, NEEDED_ORDER),
+    "visit": (ITEM_FIELDS, 0, NEEDED_VISITS),
+    "visit_region": (REGION_FIELDS, 0, NEEDED_VISITS),
+    "pending": (ITEM_FIELDS, 0, NEEDED_PENDING),
+    "pending_region": (REGION_FIELDS, 0, NEEDED_PENDING),
 }
 # Some more than is asked for, lest growing becomes the work.
 _GROWTH = 1.25
@@ -87,7 +87,7 @@ def empty_tree(rank: NDArray[np.int32], region: NDArray[np.float64], n_ranked: i
         region=region,
         node=node,
         n_below=n_below,
-        n_then=n_below.copy(),
+        n_at_division=n_below.copy(),
         share=np.ones(n_nodes, np.float32),
         block=np.empty(BLOCK_FIELDS + n_clauses // 2, np.int32),
         bound=np.empty(16, np.float64),
@@ -108,7 +108,7 @@ def empty_work(fanout: int, is_optimal: bool, n_local: int, n_keywords: int, n_l
     n_visits = 64
     return WorkArrays(
         state=np.zeros(STATE_FIELDS, np.int64),
-        wanted=np.zeros(WANTED_FIELDS, np.int64),
+        needed=np.zeros(NEEDED_FIELDS, np.int64),
         item=np.empty(most_items * ITEM_FIELDS, np.int64),
         item_region=np.empty(most_items * REGION_FIELDS, np.float64),
         clause=np.empty(n_local, np.int32),
@@ -118,18 +118,18 @@ def empty_work(fanout: int, is_optimal: bool, n_local: int, n_keywords: int, n_l
         order=np.empty(2 * n_local, np.int32),
         key=np.empty(n_local, np.int32),
         weight=np.empty(n_local + 1, np.float64),
-        mass=np.empty(n_local + 1, np.float64),
+        chance=np.empty(n_local + 1, np.float64),
         line=np.zeros(n_line, np.int32),
         sample=np.empty(4 * SAMPLE, np.float64),
         edge=np.empty(4 * (MOST_EDGES + 2), np.float64),
         bounds=np.empty(3 * (fanout + 2), np.int64),
         grid=np.empty(2 * (fanout + 2), np.float64),
-        counted=np.empty(2 * (2 * fanout + 4), np.int64),
+        counts=np.empty(2 * (2 * fanout + 4), np.int64),
         table=np.empty((fanout + 1) * (most_keys + 1), np.int32),
         row=np.empty(4 * (most_keys + 1), np.float64),
         atom=np.empty(most_keys + 1 + 256, np.int64),
         seen=np.zeros(n_clauses, np.uint8),
-        pile=np.empty(most_items, np.int32),
+        stack=np.empty(most_items, np.int32),
         visit=np.empty(n_visits * ITEM_FIELDS, np.int64),
         visit_region=np.empty(n_visits * REGION_FIELDS, np.float64),
         pending=np.empty(n_visits * ITEM_FIELDS, np.int64),
@@ -137,16 +137,16 @@ def empty_work(fanout: int, is_optimal: bool, n_local: int, n_keywords: int, n_l
     )
 
 
-def with_room(tree: TreeArrays, work: WorkArrays) -> tuple[TreeArrays, WorkArrays]:
+def resized_tree(tree: TreeArrays, work: WorkArrays) -> tuple[TreeArrays, WorkArrays]:
     """The same with the room that a kernel asked for, and some more."""
-    wanted = (_GROWTH * work.wanted).astype(np.int64).tolist()
-    least = work.wanted.tolist()
+    needed = (_GROWTH * work.needed).astype(np.int64).tolist()
+    least = work.needed.tolist()
     grown = {
-        name: resized(getattr(tree, name), unit * wanted[want], None, unit * int(tree.head[field]), unit * least[want])
+        name: resized(getattr(tree, name), unit * needed[want], None, unit * int(tree.head[field]), unit * least[want])
         for name, (field, unit, want) in _GROWING.items()
     }
     wider = {
-        name: resized(getattr(work, name), unit * wanted[want] + more, None, needed=unit * least[want] + more)
+        name: resized(getattr(work, name), unit * needed[want] + more, None, needed=unit * least[want] + more)
         for name, (unit, more, want) in _WIDENING.items()
     }
     return tree._replace(**grown), work._replace(**wider)

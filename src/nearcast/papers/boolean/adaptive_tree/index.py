@@ -21,11 +21,11 @@ from nearcast.errors import IndexParameterError
 from nearcast.kernels.keyword_sets import count_clauses
 from nearcast.kernels.layouts import ClauseArrays
 from nearcast.papers.boolean.adaptive_tree import cost_inputs
-from nearcast.papers.boolean.adaptive_tree.allocate import empty_tree, empty_work, trimmed, with_room
-from nearcast.papers.boolean.adaptive_tree.explain import tell_way
+from nearcast.papers.boolean.adaptive_tree.allocate import empty_tree, empty_work, resized_tree, trimmed
+from nearcast.papers.boolean.adaptive_tree.explain import explain_path
 from nearcast.papers.boolean.adaptive_tree.kernels import divide, maintain
 from nearcast.papers.boolean.adaptive_tree.kernels.match import match_messages
-from nearcast.papers.boolean.adaptive_tree.kernels.rebuild import collect_clauses, gather
+from nearcast.papers.boolean.adaptive_tree.kernels.rebuild import collect_clauses, gather_clauses
 from nearcast.papers.boolean.adaptive_tree.layout import (
     ALLOWED,
     DEEPEST,
@@ -55,8 +55,8 @@ from nearcast.papers.boolean.adaptive_tree.layout import (
     SPREAD,
     START,
     STOP,
+    CostInputs,
     DensityArrays,
-    Expected,
     MotionArrays,
     Options,
     TreeArrays,
@@ -164,7 +164,7 @@ class AdaptiveTree(BooleanIndex):
         self._tree = empty_tree(np.zeros(0, np.int32), np.zeros(4), 0, 0)
         nowhere = DensityArrays(np.zeros(4), np.array([0, 0, 0, 0, 0, 0, 1.0]))
         at_rest = MotionArrays(np.zeros(0, np.float32), np.zeros(MOTION_FIELDS))
-        self._expected = Expected(np.ones(1, np.float32), nowhere, at_rest)
+        self._inputs = CostInputs(np.ones(1, np.float32), nowhere, at_rest)
         self._work = self._new_work(0, 0, 0)
 
     def _new_work(self, n_local: int, n_keywords: int, n_clauses: int) -> WorkArrays:
@@ -179,12 +179,12 @@ class AdaptiveTree(BooleanIndex):
         slots = np.flatnonzero(clauses.layout().is_alive).astype(np.int32)
         if history is not None and len(history):
             self._history = cost_inputs.count_history(history)
-            self._expected = self._expected._replace(density=cost_inputs.density_of_history(history))
+            self._inputs = self._inputs._replace(density=cost_inputs.density_of_history(history))
         self._build_of(clauses, slots)
 
     def _motion(self, n_clauses: int) -> MotionArrays:
         """How the clauses move, when the tree is built for so many of them."""
-        return self._expected.motion
+        return self._inputs.motion
 
     def _build_of(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> None:
         """Build the whole tree anew for the clauses at `slots`, with a new order of keywords."""
@@ -192,21 +192,21 @@ class AdaptiveTree(BooleanIndex):
         frequency = np.zeros(clauses.n_keywords, np.int64)
         count_clauses(layout.keyword_start, layout.keyword, slots, frequency, 1)
         rank, n_ranked = _ranks(frequency, parameters.keyword_order == "rare_first")
-        density = self._expected.density
+        density = self._inputs.density
         if self._history.n[0] == 0:
             density = cost_inputs.density_of_clauses(layout, slots, parameters.is_guessing)
         likelihood = cost_inputs.likelihoods(rank, frequency, self._history, parameters.message_length)
-        self._expected = Expected(likelihood, density, self._motion(n))
+        self._inputs = CostInputs(likelihood, density, self._motion(n))
         n_rebuilt = self._tree.head[N_REBUILT]
         self._tree = empty_tree(rank, _region(layout, slots), n_ranked, n)
         self._tree.head[N_REBUILT] = n_rebuilt
         self._work = work = self._new_work(n, int(frequency.sum()), 0)
         work.clause[:] = slots
-        gather(self._tree, layout, work, n)
-        self._tree.head[N_FILED] = self._tree.n_below[ROOT] = self._tree.n_then[ROOT] = n
+        gather_clauses(self._tree, layout, work, n)
+        self._tree.head[N_FILED] = self._tree.n_below[ROOT] = self._tree.n_at_division[ROOT] = n
         _push_root(work, self._tree.region, n)
-        while not divide.divide_items(self._tree, self._expected, self._work, self._options):
-            self._tree, self._work = with_room(self._tree, self._work)
+        while not divide.divide_items(self._tree, self._inputs, self._work, self._options):
+            self._tree, self._work = resized_tree(self._tree, self._work)
         self._tree = trimmed(self._tree)
         self._work = self._new_work(0, 0, 0)
 
@@ -231,19 +231,19 @@ class AdaptiveTree(BooleanIndex):
             seen = resized(work.seen, 2 * clauses.n, needed=clauses.n)
             self._work = work._replace(line=line, seen=seen)
             self._work.state[POSITION] = position
-            status = maintain.change_clauses(self._tree, layout, self._expected, self._work, self._options, slots, step)
+            status = maintain.change_clauses(self._tree, layout, self._inputs, self._work, self._options, slots, step)
             position = int(self._work.state[POSITION])
             if status == maintain.DONE:
                 return
             if status == maintain.SHORT:
-                self._tree, self._work = with_room(self._tree, self._work)
+                self._tree, self._work = resized_tree(self._tree, self._work)
             else:
                 self._rebuild(clauses, slots[position:] if step > 0 else slots[:0])
 
     def _rebuild(self, clauses: ClauseStore, coming: NDArray[np.int32]) -> None:
         """Build anew what is filed, and rank the keywords that are about to come."""
         filed = np.empty(int(self._tree.head[N_FILED]), np.int32)
-        collect_clauses(self._tree, ROOT, self._work.pile, self._work.seen, filed)
+        collect_clauses(self._tree, ROOT, self._work.stack, self._work.seen, filed)
         self._tree.head[N_REBUILT] += 1
         self._build_of(clauses, filed)
         maintain.rank_new_keywords(self._tree, clauses.layout(), coming, self.parameters.keyword_order == "rare_first")
@@ -267,7 +267,7 @@ class AdaptiveTree(BooleanIndex):
     # --- insight and storage -------------------------------------------------------------------------------------------
 
     def explain(self, clauses: ClauseStore, messages: MessageBatch, slot: int) -> list[str]:
-        return tell_way(self._tree, clauses.layout(), messages.arrays, slot)
+        return explain_path(self._tree, clauses.layout(), messages.arrays, slot)
 
     def stats(self) -> dict[str, int | float]:
         head, node = self._tree.head, self._tree.node[: NODE_FIELDS * int(self._tree.head[N_NODES])]
@@ -292,15 +292,15 @@ class AdaptiveTree(BooleanIndex):
     def _named(self, tree: TreeArrays) -> dict[str, NDArray[Any]]:
         return {
             **tree._asdict(),
-            "likelihood": self._expected.likelihood,
-            **{f"density_{name}": array for name, array in self._expected.density._asdict().items()},
+            "likelihood": self._inputs.likelihood,
+            **{f"density_{name}": array for name, array in self._inputs.density._asdict().items()},
             **{f"history_{name}": array for name, array in self._history._asdict().items()},
         }
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         self._tree = TreeArrays(**{name: arrays[name] for name in TreeArrays._fields})
         density = DensityArrays(**{name: arrays[f"density_{name}"] for name in DensityArrays._fields})
-        self._expected = self._expected._replace(likelihood=arrays["likelihood"], density=density)
+        self._inputs = self._inputs._replace(likelihood=arrays["likelihood"], density=density)
         self._history = cost_inputs.HistoryArrays(*(arrays[f"history_{name}"] for name in cost_inputs.HistoryArrays._fields))
         self._work = self._new_work(0, 0, 0)
 
@@ -316,10 +316,10 @@ def _ranks(frequency: NDArray[np.int64], is_rare_first: bool) -> tuple[NDArray[n
 
 def _region(clauses: ClauseArrays, slots: NDArray[np.int32]) -> NDArray[np.float64]:
     """The box around all boxes that do not reach to the end of the plane."""
-    sides = cost_inputs.bounded_boxes(clauses, slots)
-    if len(sides[0]) == 0:
+    bounds = cost_inputs.bounded_boxes(clauses, slots)
+    if len(bounds[0]) == 0:
         return np.zeros(4)
-    return np.array([sides[0].min(), sides[1].min(), sides[2].max(), sides[3].max()])
+    return np.array([bounds[0].min(), bounds[1].min(), bounds[2].max(), bounds[3].max()])
 
 
 def _push_root(work: WorkArrays, region: NDArray[np.float64], n: int) -> None:

@@ -41,7 +41,7 @@ class TreeArrays(NamedTuple):
     region: np.ndarray  # float64[4]: the region of the root
     node: np.ndarray  # int32[NODE_FIELDS * n_nodes]
     n_below: np.ndarray  # int32[n_nodes]: distinct clauses filed below, now
-    n_then: np.ndarray  # int32[n_nodes]: and when the parent was divided
+    n_at_division: np.ndarray  # int32[n_nodes]: and when the parent was divided
     share: np.ndarray  # float32[n_nodes]: of all messages, those expected to come to the node
     block: np.ndarray  # int32[]
     bound: np.ndarray  # float64[]
@@ -68,13 +68,13 @@ class MotionArrays(NamedTuple):
 
 
 class DensityArrays(NamedTuple):
-    """`mass[row * (side + 1) + column]` is what lies left of the column and below the row."""
+    """`count_sum[row * (width + 1) + column]` is what lies left of the column and below the row."""
 
-    mass: np.ndarray  # float64[(side + 1)^2]
+    count_sum: np.ndarray  # float64[(side + 1)^2]
     frame: np.ndarray  # float64[7]: low, high, cells per half unit of x, then of y; then the side
 
 
-class Expected(NamedTuple):
+class CostInputs(NamedTuple):
     """What the costs are reckoned with."""
 
     likelihood: np.ndarray  # float32[]: by rank, from 0: the share of messages that have the keyword
@@ -116,17 +116,17 @@ STATE_FIELDS = 3
 
 # Sizes that a kernel asks for before it goes on; the order of `grow.py`.
 (
-    WANTED_NODES,
-    WANTED_BLOCK,
-    WANTED_BOUND,
-    WANTED_ENTRIES,
-    WANTED_LOCAL,
-    WANTED_KEYWORDS,
-    WANTED_ORDER,
-    WANTED_VISITS,
-    WANTED_PENDING,
+    NEEDED_NODES,
+    NEEDED_BLOCK,
+    NEEDED_BOUND,
+    NEEDED_ENTRIES,
+    NEEDED_LOCAL,
+    NEEDED_KEYWORDS,
+    NEEDED_ORDER,
+    NEEDED_VISITS,
+    NEEDED_PENDING,
 ) = range(9)
-WANTED_FIELDS = 9
+NEEDED_FIELDS = 9
 
 
 class WorkArrays(NamedTuple):
@@ -136,7 +136,7 @@ class WorkArrays(NamedTuple):
     """
 
     state: np.ndarray  # int64[STATE_FIELDS]
-    wanted: np.ndarray  # int64[WANTED_FIELDS]
+    needed: np.ndarray  # int64[WANTED_FIELDS]
     item: np.ndarray  # int64[]
     item_region: np.ndarray  # float64[]
     clause: np.ndarray  # int32[n_local]: slots
@@ -146,18 +146,18 @@ class WorkArrays(NamedTuple):
     order: np.ndarray  # int32[]: local numbers; an item has a run of it, and the last item the end
     key: np.ndarray  # int32[n_local]: distinct keywords at a node
     weight: np.ndarray  # float64[n_local + 1]
-    mass: np.ndarray  # float64[n_local + 1]
+    chance: np.ndarray  # float64[n_local + 1]
     line: np.ndarray  # int32[]: by rank, shifted to begin at 0; zero between uses
     sample: np.ndarray  # float64[4 * SAMPLE]
     edge: np.ndarray  # float64[4 * (MOST_EDGES + 2)]
     bounds: np.ndarray  # int64[3 * (fanout + 2)]: cuts, columns, rows
     grid: np.ndarray  # float64[2 * (fanout + 2)]: inner bounds of columns, then of rows
-    counted: np.ndarray  # int64[2 * (2 * fanout + 4)]
+    counts: np.ndarray  # int64[2 * (2 * fanout + 4)]
     table: np.ndarray  # int32[]: choices of the optimal division
     row: np.ndarray  # float64[4 * (MOST_KEYS + 1)]
     atom: np.ndarray  # int64[MOST_KEYS + 1 + 256]
     seen: np.ndarray  # uint8[n_clauses]: zero between uses
-    pile: np.ndarray  # int32[]: nodes on the way through a subtree
+    stack: np.ndarray  # int32[]: nodes on the way through a subtree
     visit: np.ndarray  # int64[]: items
     visit_region: np.ndarray  # float64[]
     pending: np.ndarray  # int64[]: items

@@ -14,7 +14,7 @@ from nearcast.columns.messages import MessageBatch
 from nearcast.kernels.layouts import MessageArrays
 from nearcast.papers.boolean.cost_filter.kernels import QUADTREE_STEP, TRIE_STEP, CostArrays, estimate_lists_met
 from nearcast.papers.boolean.pivot_quadtree.kernels import MessageCells, QuadtreeArrays
-from nearcast.papers.boolean.region_trie.kernels import FiledArrays, TrieArrays
+from nearcast.papers.boolean.region_trie.kernels import TrieArrays, TrieEntries
 
 # Paper: lists are counted on "the k-th level" of the quadtree; k is not given. As many cells as lists or more, up to 512 x 512.
 _MOST_CELLS = 512
@@ -27,7 +27,7 @@ class Estimates(NamedTuple):
     quadtree: NDArray[np.float64]
 
 
-def cost_figures(filed: FiledArrays, trie: TrieArrays, tree: QuadtreeArrays) -> CostArrays:
+def cost_figures(entries: TrieEntries, trie: TrieArrays, tree: QuadtreeArrays) -> CostArrays:
     """The figures of two structures over the same clauses; every unit costs 1, as in the paper."""
     sizes = np.diff(trie.level_start).astype(np.float64)
     n_words = (len(tree.cover) + len(tree.other)) / len(tree.parent)
@@ -37,7 +37,7 @@ def cost_figures(filed: FiledArrays, trie: TrieArrays, tree: QuadtreeArrays) -> 
         np.ones(1),
         sizes,
         np.concatenate([sizes[1:] / sizes[:-1], [0.0, 0.0]]),
-        np.array([max(1.0, len(filed.word) / max(1, len(filed.clause)))]),
+        np.array([max(1.0, len(entries.word) / max(1, len(entries.clause)))]),
         np.array([max(1.0, n_words)]),
         _summed_lists(tree),
     )
@@ -85,9 +85,9 @@ def lists_met(figures: CostArrays, n_columns: int, cells: MessageCells) -> NDArr
 
     Paper: cand_Q; 1 for a point.
     """
-    side = round(len(figures.lists_before) ** 0.5) - 1
+    width = round(len(figures.lists_before) ** 0.5) - 1
     n_met = np.empty(len(cells.x0))
-    estimate_lists_met(figures.lists_before, side, n_columns // side, cells.x0, cells.y0, cells.x1, cells.y1, n_met)
+    estimate_lists_met(figures.lists_before, width, n_columns // width, cells.x0, cells.y0, cells.x1, cells.y1, n_met)
     return n_met
 
 
@@ -108,19 +108,19 @@ def _summed_lists(tree: QuadtreeArrays) -> NDArray[np.float64]:
     """Lists in a grid over the root cell, summed up from the lower left corner; a larger cell is spread evenly."""
     n_columns = int(tree.cell_size[0])
     is_list = np.diff(tree.child_start) == 0
-    side = 1
-    while side < min(n_columns, _MOST_CELLS) and side * side < np.count_nonzero(is_list):
-        side *= 2
-    per_cell = n_columns // side
+    width = 1
+    while width < min(n_columns, _MOST_CELLS) and width * width < np.count_nonzero(is_list):
+        width *= 2
+    per_cell = n_columns // width
     x, y, size = (column[is_list] for column in (tree.cell_x, tree.cell_y, tree.cell_size))
     x0, y0 = x // per_cell, y // per_cell
     x1, y1 = (x + size - 1) // per_cell + 1, (y + size - 1) // per_cell + 1
     weight = 1.0 / ((x1 - x0) * (y1 - y0))
-    change = np.zeros((side + 1, side + 1))
+    change = np.zeros((width + 1, width + 1))
     for column, row, sign in ((x0, y0, 1), (x1, y0, -1), (x0, y1, -1), (x1, y1, 1)):
         np.add.at(change, (column, row), sign * weight)
-    per_grid_cell = change.cumsum(0).cumsum(1)[:side, :side]
-    before = np.zeros((side + 1, side + 1))
+    per_grid_cell = change.cumsum(0).cumsum(1)[:width, :width]
+    before = np.zeros((width + 1, width + 1))
     before[1:, 1:] = per_grid_cell.cumsum(0).cumsum(1)
     return before.ravel()
 
@@ -158,7 +158,7 @@ def sample_of(history: MessageBatch) -> MessageBatch:
     rows = np.unique(np.linspace(0, len(history) - 1, min(N_SAMPLES, len(history))).astype(np.int64))
     arrays = history.arrays
     start, keyword = take_lists(arrays.keyword_start, arrays.keyword, rows)
-    sides = (side[rows] for side in arrays[2:])
+    sides = (width[rows] for width in arrays[2:])
     return MessageBatch(MessageArrays(start, keyword, *sides), np.arange(len(rows)), history.n_keywords)
 
 
@@ -197,10 +197,10 @@ def fit_cost(factors: Sequence[NDArray[np.float64]], match: Callable[[NDArray[np
     groups = [rows for rows in groups if len(rows)]
     x = np.stack([logs[rows].mean(axis=0) for rows in groups])
     y = np.log([_microseconds_per_message(match, rows) for rows in groups])
-    spread = x - x.mean(axis=0)
+    deviation = x - x.mean(axis=0)
     # A factor that hardly varies tells nothing about its exponent: it is drawn to 1, as in the paper.
     pull = _LEAST_SPREAD * np.eye(len(factors))
-    slope = np.linalg.solve(spread.T @ spread + pull, spread.T @ (y - y.mean()) + pull @ np.ones(len(factors)))
+    slope = np.linalg.solve(deviation.T @ deviation + pull, deviation.T @ (y - y.mean()) + pull @ np.ones(len(factors)))
     exponent = np.clip(slope, *_EXPONENTS)
     rest = y - y.mean() - (x - x.mean(axis=0)) @ exponent
     return Fit(float(np.exp(y.mean() - exponent @ x.mean(axis=0))), exponent, float(np.sqrt((rest**2).mean())))

@@ -20,14 +20,14 @@ from nearcast.kernels.hashing import rehash
 from nearcast.kernels.layouts import ClauseArrays, MessageArrays
 from nearcast.kernels.pools import N_CLASSES, NO_CHUNK
 from nearcast.kernels.quadtree import DEEPEST, column_of
-from nearcast.papers.boolean.frequency_pyramid.kernels.insert import count_owners, file_clauses
+from nearcast.papers.boolean.frequency_pyramid.kernels.insert import count_anchors, file_clauses
 from nearcast.papers.boolean.frequency_pyramid.kernels.lists import (
+    collect_dead,
     find_edge,
     has_clause,
     list_size,
-    nth_owner,
+    nth_anchor,
     path_length,
-    sweep,
 )
 from nearcast.papers.boolean.frequency_pyramid.kernels.match import match_messages
 from nearcast.papers.boolean.frequency_pyramid.layout import (
@@ -44,17 +44,17 @@ from nearcast.papers.boolean.frequency_pyramid.layout import (
     N_LISTS,
     N_NODES,
     N_SHARED,
+    N_UNCLEANED,
     N_WORDS,
-    NO_KEYWORD,
+    NEEDED_FIELDS,
+    NEEDED_ITEMS,
+    NEEDED_NODES,
+    NEEDED_SLOTS,
+    NEEDED_WORDS,
+    NO_ANCHOR,
     NODE_FIELDS,
     NOTHING,
     ROOT,
-    UNSWEPT,
-    WANTED_FIELDS,
-    WANTED_ITEMS,
-    WANTED_NODES,
-    WANTED_SLOTS,
-    WANTED_WORDS,
     Options,
     PyramidArrays,
     WorkArrays,
@@ -104,8 +104,8 @@ class FrequencyPyramid(BooleanIndex):
 
     def __init__(self, parameters: Parameters) -> None:
         super().__init__(parameters)
-        given = self.parameters
-        self._options = Options(given.list_size, given.node_size, given.max_depth, int(given.is_sharing))
+        options = self.parameters
+        self._options = Options(options.list_size, options.node_size, options.max_depth, int(options.is_sharing))
         self._stamps = Stamps()
         # No kernel yet: a matcher that is opened takes over saved arrays at once.
         self._pyramid = empty_pyramid(np.zeros(6), 1)
@@ -127,33 +127,33 @@ class FrequencyPyramid(BooleanIndex):
         if head[N_FILED] + len(slots) - head[N_BUILT] > max(_LEAST_REBUILT, head[N_BUILT]):
             self.build(clauses)
             return
-        self._pyramid = widened_frequency(self._pyramid, clauses.n_keywords + 1)
+        self._pyramid = resized_frequency(self._pyramid, clauses.n_keywords + 1)
         self._file(clauses, slots)
-        self._sweep(clauses, len(slots))
+        self._collect_dead(clauses, len(slots))
 
     def _file(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> None:
         layout, work = clauses.layout(), empty_work()
-        count_owners(self._pyramid.frequency, layout.keyword_start, layout.keyword, slots, 1)
+        count_anchors(self._pyramid.frequency, layout.keyword_start, layout.keyword, slots, 1)
         while not file_clauses(self._pyramid, layout, work, self._options, slots):
-            self._pyramid, work = with_room(self._pyramid, work)
+            self._pyramid, work = resized_pyramid(self._pyramid, work)
 
     def delete(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> None:
         """Clauses stay where they are and are skipped, until the cleaner or a full list comes upon them."""
         layout = clauses.layout()
-        count_owners(self._pyramid.frequency, layout.keyword_start, layout.keyword, slots, -1)
+        count_anchors(self._pyramid.frequency, layout.keyword_start, layout.keyword, slots, -1)
         self._pyramid.head[N_FILED] -= len(slots)
-        self._pyramid.head[UNSWEPT] = len(self._pyramid.slot) // 2
-        self._sweep(clauses, len(slots))
+        self._pyramid.head[N_UNCLEANED] = len(self._pyramid.slot) // 2
+        self._collect_dead(clauses, len(slots))
 
-    def _sweep(self, clauses: ClauseStore, n_changes: int) -> None:
-        sweep(self._pyramid, clauses.layout().is_alive, n_changes * self.parameters.cleaned)
+    def _collect_dead(self, clauses: ClauseStore, n_changes: int) -> None:
+        collect_dead(self._pyramid, clauses.layout().is_alive, n_changes * self.parameters.cleaned)
 
     # --- matching ------------------------------------------------------------------------------------------------------
 
     def match(self, clauses: ClauseStore, messages: MessageBatch) -> tuple[Groups, Work]:
         stamp, mark = self._stamps.take(messages.n_keywords, len(messages))
         pyramid, layout, max_depth = self._pyramid, clauses.layout(), self.parameters.max_depth
-        scratch = (stamp, *_room(pyramid, max_depth, messages))
+        scratch = (stamp, *_match_scratch(pyramid, max_depth, messages))
         return run_until_it_fits(
             len(messages),
             lambda first, n_out, output: match_messages(
@@ -164,7 +164,7 @@ class FrequencyPyramid(BooleanIndex):
     # --- insight and storage -------------------------------------------------------------------------------------------
 
     def explain(self, clauses: ClauseStore, messages: MessageBatch, slot: int) -> list[str]:
-        return tell_way(self._pyramid, self.parameters.max_depth, clauses.layout(), messages.arrays, slot)
+        return explain_path(self._pyramid, self.parameters.max_depth, clauses.layout(), messages.arrays, slot)
 
     def stats(self) -> dict[str, int | float]:
         head = self._pyramid.head
@@ -184,11 +184,11 @@ class FrequencyPyramid(BooleanIndex):
         return {name: array for name, array in self._pyramid._asdict().items() if name != "number"}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        own = {name: arrays[name] for name in PyramidArrays._fields if name != "number"}
-        self._pyramid = PyramidArrays(number=arrays["word"].view(np.float64), **own)
+        fields = {name: arrays[name] for name in PyramidArrays._fields if name != "number"}
+        self._pyramid = PyramidArrays(number=arrays["word"].view(np.float64), **fields)
 
 
-def _room(pyramid: PyramidArrays, max_depth: int, messages: MessageBatch) -> tuple[NDArray[np.int64], ...]:
+def _match_scratch(pyramid: PyramidArrays, max_depth: int, messages: MessageBatch) -> tuple[NDArray[np.int64], ...]:
     """Scratch of a match: keys and bits by depth, edges, homes, places; lists found, nodes in line, cells ahead."""
     longest = int(np.diff(messages.arrays.keyword_start).max(initial=0)) + 1
     n_lists, n_nodes = int(pyramid.head[N_LISTS]), int(pyramid.head[N_NODES])
@@ -207,7 +207,7 @@ def _room(pyramid: PyramidArrays, max_depth: int, messages: MessageBatch) -> tup
 _FEWEST_SLOTS = 16
 
 
-def empty_pyramid(frame: NDArray[np.float64], n_owners: int) -> PyramidArrays:
+def empty_pyramid(frame: NDArray[np.float64], n_anchors: int) -> PyramidArrays:
     """The root and nothing in it."""
     node = np.zeros(NODE_FIELDS * FIRST_NODES, np.int64)
     node[BELOW::NODE_FIELDS] = NOTHING
@@ -220,7 +220,7 @@ def empty_pyramid(frame: NDArray[np.float64], n_owners: int) -> PyramidArrays:
         word=word,
         number=word.view(np.float64),
         free_word=np.full(N_CLASSES, NO_CHUNK, np.int64),
-        frequency=np.zeros(n_owners, np.int64),
+        frequency=np.zeros(n_anchors, np.int64),
         frame=frame,
         head=head,
     )
@@ -228,32 +228,32 @@ def empty_pyramid(frame: NDArray[np.float64], n_owners: int) -> PyramidArrays:
 
 def empty_work() -> WorkArrays:
     """Nothing to do yet."""
-    return WorkArrays(np.zeros(2, np.int64), np.zeros(WANTED_FIELDS, np.int64), np.empty(0, np.int64))
+    return WorkArrays(np.zeros(2, np.int64), np.zeros(NEEDED_FIELDS, np.int64), np.empty(0, np.int64))
 
 
-def widened_frequency(pyramid: PyramidArrays, n_owners: int) -> PyramidArrays:
+def resized_frequency(pyramid: PyramidArrays, n_anchors: int) -> PyramidArrays:
     """Room for keywords that came after the build."""
     n_known = len(pyramid.frequency)
-    if n_owners <= n_known:
+    if n_anchors <= n_known:
         return pyramid
-    return pyramid._replace(frequency=resized(pyramid.frequency, max(n_owners, n_known * 3 // 2)))
+    return pyramid._replace(frequency=resized(pyramid.frequency, max(n_anchors, n_known * 3 // 2)))
 
 
-def with_room(pyramid: PyramidArrays, work: WorkArrays) -> tuple[PyramidArrays, WorkArrays]:
+def resized_pyramid(pyramid: PyramidArrays, work: WorkArrays) -> tuple[PyramidArrays, WorkArrays]:
     """At least the sizes that a kernel asked for; what was too small grows by a quarter as well."""
-    wanted = work.wanted.tolist()
+    needed = work.needed.tolist()
     head = pyramid.head
-    if (n_nodes := NODE_FIELDS * wanted[WANTED_NODES]) > len(pyramid.node):
+    if (n_nodes := NODE_FIELDS * needed[NEEDED_NODES]) > len(pyramid.node):
         pyramid = pyramid._replace(node=resized(pyramid.node, n_nodes * 5 // 4, used=NODE_FIELDS * int(head[N_NODES])))
-    if (n_words := wanted[WANTED_WORDS]) > len(pyramid.word):
+    if (n_words := needed[NEEDED_WORDS]) > len(pyramid.word):
         pyramid = _with_words(pyramid, resized(pyramid.word, n_words * 5 // 4, used=int(head[N_WORDS])))
-    if (n_slots := wanted[WANTED_SLOTS]) > len(pyramid.slot) // 2:
+    if (n_slots := needed[NEEDED_SLOTS]) > len(pyramid.slot) // 2:
         slot = free_slots(n_slots)
         rehash(slot, pyramid.slot)
         # Every edge has another place now: the cleaner begins its round again.
-        head[UNSWEPT] = len(slot) // 2 if head[UNSWEPT] else 0
+        head[N_UNCLEANED] = len(slot) // 2 if head[N_UNCLEANED] else 0
         pyramid = pyramid._replace(slot=slot)
-    if (n_items := ITEM_FIELDS * wanted[WANTED_ITEMS]) > len(work.item):
+    if (n_items := ITEM_FIELDS * needed[NEEDED_ITEMS]) > len(work.item):
         work = work._replace(item=resized(work.item, 2 * n_items))
     return pyramid, work
 
@@ -272,27 +272,29 @@ def _with_words(pyramid: PyramidArrays, word: NDArray[np.int64]) -> PyramidArray
 # -- The way of a message down the pyramid towards a clause, in words.
 
 
-def tell_way(pyramid: PyramidArrays, max_depth: int, clauses: ClauseArrays, messages: MessageArrays, slot: int) -> list[str]:
+def explain_path(
+    pyramid: PyramidArrays, max_depth: int, clauses: ClauseArrays, messages: MessageArrays, slot: int
+) -> list[str]:
     """Follow the first message from grid to grid towards the clause, to its list or to where their ways part."""
     n_path = int(path_length(clauses.keyword_start, slot))
-    path = [int(nth_owner(clauses.keyword_start, clauses.keyword, slot, at)) for at in range(n_path)]
-    known = {NO_KEYWORD} | {1 + int(keyword) for keyword in messages.keyword[: int(messages.keyword_start[1])]}
-    lacking = [owner - 1 for owner in path if owner not in known]
-    if lacking:
-        return [f"not looked for: the message lacks keyword {lacking[0]}"]
+    path = [int(nth_anchor(clauses.keyword_start, clauses.keyword, slot, at)) for at in range(n_path)]
+    known = {NO_ANCHOR} | {1 + int(keyword) for keyword in messages.keyword[: int(messages.keyword_start[1])]}
+    absent = [anchor - 1 for anchor in path if anchor not in known]
+    if absent:
+        return [f"not looked for: the message lacks keyword {absent[0]}"]
     column = _common_column(pyramid.frame[:3], max_depth, (clauses.x0, clauses.x1), (messages.x0, messages.x1), slot)
     row = _common_column(pyramid.frame[3:], max_depth, (clauses.y0, clauses.y1), (messages.y0, messages.y1), slot)
     if column is None or row is None:
         return ["not met: the message lies in other cells of the finest grid"]
-    told: list[str] = []
+    lines: list[str] = []
     cell = ROOT
     shift = max_depth
     while True:
-        what = _in_cell(pyramid, cell, path, slot)
-        place = f"depth {max_depth - shift}, column {column >> shift}, row {row >> shift}"
-        if what:
-            return [*told, f"{place}: {what}"]
-        told.append(f"{place}: all its keywords are frequent and their tries full, further down")
+        description = _in_cell(pyramid, cell, path, slot)
+        location = f"depth {max_depth - shift}, column {column >> shift}, row {row >> shift}"
+        if description:
+            return [*lines, f"{location}: {description}"]
+        lines.append(f"{location}: all its keywords are frequent and their tries full, further down")
         shift -= 1
         cell = int(pyramid.node[NODE_FIELDS * cell + BELOW]) + ((column >> shift) & 1) + 2 * ((row >> shift) & 1)
 
@@ -306,22 +308,22 @@ def _common_column(
 ) -> int | None:
     """The first column of the finest grid that clause and message have in common."""
     low, high, scale = frame.tolist()
-    places = [(clause[0][slot], clause[1][slot]), (message[0][0], message[1][0])]
-    columns = [[int(column_of(float(side), low, high, scale, 1 << max_depth)) for side in place] for place in places]
+    boxes = [(clause[0][slot], clause[1][slot]), (message[0][0], message[1][0])]
+    columns = [[int(column_of(float(bound), low, high, scale, 1 << max_depth)) for bound in location] for location in boxes]
     first, last = max(columns[0][0], columns[1][0]), min(columns[0][1], columns[1][1])
     return first if first <= last else None
 
 
 def _in_cell(pyramid: PyramidArrays, cell: int, path: list[int], slot: int) -> str:
     """Where the clause is in a cell; empty if it is further down."""
-    for owner in path:
-        start = int(find_edge(pyramid.slot, cell, owner))
+    for anchor in path:
+        start = int(find_edge(pyramid.slot, cell, anchor))
         if start >= 0 and has_clause(pyramid.word, start, slot):
-            posted = f"keyword {owner - 1}" if owner != NO_KEYWORD else "no keyword"
+            posted = f"keyword {anchor - 1}" if anchor != NO_ANCHOR else "no keyword"
             return f"{_list(pyramid, start)} of {posted}, each verified"
     node = cell
-    for at, owner in enumerate(path):
-        value = int(find_edge(pyramid.slot, node, owner))
+    for at, anchor in enumerate(path):
+        value = int(find_edge(pyramid.slot, node, anchor))
         if value >= 0:
             return f"{_list(pyramid, value)} in a trie, after {at + 1} keywords, each verified"
         node = ~value

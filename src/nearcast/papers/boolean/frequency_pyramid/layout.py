@@ -13,15 +13,15 @@ ROOT = 0  # the first of four, of which only it is used
 FIRST_NODES = 4
 NOTHING = -1  # no quarters, no list, no edge: as an edge it would lead to the root
 
-NO_KEYWORD = 0  # the owner of clauses without keywords; keyword w is owner 1 + w
-OWNER_SHIFT = 31
+NO_ANCHOR = 0  # the owner of clauses without keywords; keyword w is owner 1 + w
+ANCHOR_SHIFT = 31
 
 # The words of an entry besides its signature: x0, y0, x1, y1 as float64, then the clause.
 CLAUSE = 4
 ENTRY_WORDS = 5
 
 # Fields of `head`.
-N_NODES, N_WORDS, N_EDGES, N_LISTS, N_ENTRIES, N_FILED, N_BUILT, LONGEST, SWEPT, UNSWEPT, N_FREQUENT, N_SHARED = range(12)
+N_NODES, N_WORDS, N_EDGES, N_LISTS, N_ENTRIES, N_FILED, N_BUILT, LONGEST, CLEANER, N_UNCLEANED, N_FREQUENT, N_SHARED = range(12)
 HEAD_FIELDS = 12
 
 
@@ -62,13 +62,13 @@ ITEM_FIELDS = 6
 # Fields of `state`.
 N_ITEMS, POSITION = 0, 1
 # Sizes that a kernel asks for before it goes on.
-WANTED_NODES, WANTED_SLOTS, WANTED_WORDS, WANTED_ITEMS = range(4)
-WANTED_FIELDS = 4
+NEEDED_NODES, NEEDED_SLOTS, NEEDED_WORDS, NEEDED_ITEMS = range(4)
+NEEDED_FIELDS = 4
 
 
 class WorkArrays(NamedTuple):
     """The work in hand, so that a kernel may stop for lack of room and be called again."""
 
     state: np.ndarray  # int64[2]
-    wanted: np.ndarray  # int64[WANTED_FIELDS]
+    needed: np.ndarray  # int64[WANTED_FIELDS]
     item: np.ndarray  # int64[ITEM_FIELDS * most items]: a pile

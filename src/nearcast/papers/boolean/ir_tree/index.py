@@ -22,8 +22,8 @@ from nearcast.papers.boolean.kernels.keyword_lists import NO_KEYWORD, KeywordLis
 from nearcast.papers.boolean.kernels.rtree import (
     N_NODES,
     NO_NODE,
-    PLACES,
     ROOT,
+    WIDTH,
     RTreeArrays,
     empty_rtree,
     entries_of_level,
@@ -67,11 +67,11 @@ class IRTree(BufferedIndex):
     def match_built(self, clauses: ClauseStore, messages: MessageBatch) -> tuple[Groups, Work]:
         stamp, mark = self._stamps.take(messages.n_keywords, len(messages))
         layout, index = clauses.layout(), self._index
-        places = int(index.tree.head[PLACES])
+        width = int(index.tree.head[WIDTH])
         longest = int(np.diff(messages.arrays.keyword_start).max(initial=0))
         # Depth first: at most one node's children are pending per level.
-        stack = np.empty((self._height() + 1) * places, np.int32)
-        scratch = (stamp, stack, np.empty(longest + 1, np.int64), np.empty(places, np.int32))
+        stack = np.empty((self._height() + 1) * width, np.int32)
+        scratch = (stamp, stack, np.empty(longest + 1, np.int64), np.empty(width, np.int32))
         return run_until_it_fits(
             len(messages),
             lambda first, n_out, output: match_messages(index, layout, messages.arrays, scratch, mark, first, n_out, output),
@@ -79,27 +79,27 @@ class IRTree(BufferedIndex):
 
     def explain_built(self, clauses: ClauseStore, messages: MessageBatch, slot: int) -> list[str]:
         tree, lists, arrays = self._index.tree, self._index.lists, messages.arrays
-        places = int(tree.head[PLACES])
-        told = []
+        width = int(tree.head[WIDTH])
+        lines = []
         for node, entry in path_to_item(tree, slot):
             hits = [
                 at
                 for at in range(lists.group_start[node], lists.group_start[node + 1])
                 if lists.keyword[at] == NO_KEYWORD or lists.keyword[at] in arrays.keyword
             ]
-            n_hits = sum(entry % places in lists.item[lists.list_start[at] : lists.list_start[at + 1]] for at in hits)
+            n_hits = sum(entry % width in lists.item[lists.list_start[at] : lists.list_start[at + 1]] for at in hits)
             box = (float(tree.x0[entry]), float(tree.y0[entry]), float(tree.x1[entry]), float(tree.y1[entry]))
             is_met = box[0] <= arrays.x1[0] and arrays.x0[0] <= box[2] and box[1] <= arrays.y1[0] and arrays.y0[0] <= box[3]
-            told.append(
+            lines.append(
                 f"level {int(tree.level[node])}, node {node}: the message hits {len(hits)} lists, {n_hits} of them name the "
                 f"next entry; its box {box} {'meets' if is_met else 'misses'} the message"
             )
-        return told
+        return lines
 
     def stats(self) -> dict[str, int | float]:
         lists = self._index.lists
-        own = {"nodes": int(self._index.tree.head[N_NODES]), "depth": self._height() + 1}
-        return {**super().stats(), **own, "lists": len(lists.keyword), "listed_entries": len(lists.item)}
+        sizes = {"nodes": int(self._index.tree.head[N_NODES]), "depth": self._height() + 1}
+        return {**super().stats(), **sizes, "lists": len(lists.keyword), "listed_entries": len(lists.item)}
 
     def _height(self) -> int:
         tree = self._index.tree
@@ -119,7 +119,7 @@ class IRTree(BufferedIndex):
 
 def file_keywords(tree: RTreeArrays, clauses: ClauseArrays) -> InvertedTreeArrays:
     """File the entries of each node under the keywords below them; a clause without keywords under NO_KEYWORD."""
-    places = tree.head[PLACES]
+    width = tree.head[WIDTH]
     entry_of_node = _entry_of_each_node(tree)
     entries = entries_of_level(tree, 0)
     start, keyword = take_lists(clauses.keyword_start, clauses.keyword, tree.child[entries])
@@ -128,12 +128,12 @@ def file_keywords(tree: RTreeArrays, clauses: ClauseArrays) -> InvertedTreeArray
     keyword = np.concatenate([keyword, np.full(np.count_nonzero(is_bare), NO_KEYWORD, np.int32)])
     all_entries, all_keywords = [entry], [keyword]
     for _ in range(int(tree.level[tree.head[ROOT]])):
-        node, keyword = distinct_pairs(entry // places, keyword)
+        node, keyword = distinct_pairs(entry // width, keyword)
         entry = entry_of_node[node]
         all_entries.append(entry)
         all_keywords.append(keyword)
     entry = np.concatenate(all_entries)
-    lists = file_lists(entry // places, np.concatenate(all_keywords), entry % places, int(tree.head[N_NODES]))
+    lists = file_lists(entry // width, np.concatenate(all_keywords), entry % width, int(tree.head[N_NODES]))
     return InvertedTreeArrays(tree, lists)
 
 

@@ -9,7 +9,7 @@ from nearcast.kernels.compile import kernel
 from nearcast.kernels.keyword_sets import mark_keywords
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.papers.boolean.kernels.keyword_lists import KeywordListArrays, find_common
-from nearcast.papers.boolean.kernels.rtree import PLACES, ROOT, RTreeArrays
+from nearcast.papers.boolean.kernels.rtree import ROOT, WIDTH, RTreeArrays
 
 
 class InvertedTreeArrays(NamedTuple):
@@ -29,10 +29,10 @@ def match_messages(index, clauses, messages, scratch, mark, first, n_out, output
     A child is visited if one of its keywords is in the message and its box meets the message. In a leaf a clause is found
     whose number of hits is its number of keywords. A clause stands in one leaf: no pair is found twice.
     """
-    stamp, stack, found, n_hits = scratch
+    stamp, stack, common, n_hits = scratch
     tree = index.tree
     ex0, ey0, ex1, ey1, child = tree.x0, tree.y0, tree.x1, tree.y1, tree.child
-    n_entries, level, places, root = tree.n_entries, tree.level, tree.head[PLACES], tree.head[ROOT]
+    n_entries, level, width, root = tree.n_entries, tree.level, tree.head[WIDTH], tree.head[ROOT]
     group_start, list_keyword = index.lists.group_start, index.lists.keyword
     list_start, item = index.lists.list_start, index.lists.item
     is_alive, keyword_start = clauses.is_alive, clauses.keyword_start
@@ -52,24 +52,24 @@ def match_messages(index, clauses, messages, scratch, mark, first, n_out, output
             n_pending -= 1
             node = stack[n_pending]
             n_visited += 1
-            n_found = find_common(
-                list_keyword, group_start[node], group_start[node + 1], stamp, current, message_keyword, m0, m1, found
+            n_common = find_common(
+                list_keyword, group_start[node], group_start[node + 1], stamp, current, message_keyword, m0, m1, common
             )
-            if n_found == 0:
+            if n_common == 0:
                 continue
-            for place in range(n_entries[node]):
-                n_hits[place] = 0
-            for f in range(n_found):
-                for at in range(list_start[found[f]], list_start[found[f] + 1]):
+            for position in range(n_entries[node]):
+                n_hits[position] = 0
+            for f in range(n_common):
+                for at in range(list_start[common[f]], list_start[common[f] + 1]):
                     n_hits[item[at]] += 1
             is_leaf = level[node] == 0
-            for place in range(n_entries[node]):
-                if n_hits[place] == 0:
+            for position in range(n_entries[node]):
+                if n_hits[position] == 0:
                     continue
-                entry = node * places + place
+                entry = node * width + position
                 below = child[entry]
                 # A clause without keywords is filed once, so one hit is enough for it as well.
-                if is_leaf and n_hits[place] < keyword_start[below + 1] - keyword_start[below]:
+                if is_leaf and n_hits[position] < keyword_start[below + 1] - keyword_start[below]:
                     continue
                 if is_leaf and not is_alive[below]:
                     continue

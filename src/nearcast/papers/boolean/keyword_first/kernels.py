@@ -8,11 +8,11 @@ import numpy as np
 
 from nearcast.kernels.boxes import meets
 from nearcast.kernels.compile import kernel
-from nearcast.kernels.keyword_sets import has_all, mark_keywords
+from nearcast.kernels.keyword_sets import has_all, mark_keywords, rarest_anchor
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.kernels.pools import FULL, ListPool, append_item, remove_item
 
-CATCH_ALL = 0  # the list of clauses without keywords
+NO_ANCHOR = 0  # the list of clauses without keywords
 NOT_POSTED = -1
 
 
@@ -20,8 +20,8 @@ class PostingArrays(NamedTuple):
     """List `1 + w` of the pool holds the clauses posted under keyword `w`, list CATCH_ALL those without keywords."""
 
     frequency: np.ndarray  # int64[n_keywords]: filed clauses that name the keyword
-    posted_list: np.ndarray  # int32[n_clauses]: the list a clause stands in, or NOT_POSTED
-    posted_at: np.ndarray  # int32[n_clauses]: its position there
+    list_of_clause: np.ndarray  # int32[n_clauses]: the list a clause stands in, or NOT_POSTED
+    position_in_list: np.ndarray  # int32[n_clauses]: its position there
     pool: ListPool
 
 
@@ -29,44 +29,34 @@ class PostingArrays(NamedTuple):
 
 
 @kernel
-def rarest_list(keyword_start, keyword, frequency, clause):
-    """The list a clause belongs to: that of its least frequent keyword (the smaller id on a tie)."""
-    best = CATCH_ALL
-    for at in range(keyword_start[clause], keyword_start[clause + 1]):
-        if best == CATCH_ALL or frequency[keyword[at]] < frequency[best - 1]:
-            best = 1 + keyword[at]
-    return best
-
-
-@kernel
-def fill_lists(keyword_start, keyword, frequency, slots, lists):
+def fill_anchors(keyword_start, keyword, frequency, slots, anchors):
     for i in range(slots.size):
-        lists[i] = rarest_list(keyword_start, keyword, frequency, slots[i])
+        anchors[i] = rarest_anchor(keyword_start, keyword, frequency, slots[i])
 
 
 @kernel
 def post_clauses(clauses, posting, slots, first):
     """Append clauses to their lists, from position `first` of `slots` on; returns where the pool was full, or the end."""
     for i in range(first, slots.size):
-        owner = rarest_list(clauses.keyword_start, clauses.keyword, posting.frequency, slots[i])
-        position = append_item(posting.pool, owner, slots[i])
+        anchor = rarest_anchor(clauses.keyword_start, clauses.keyword, posting.frequency, slots[i])
+        position = append_item(posting.pool, anchor, slots[i])
         if position == FULL:
             return i
-        posting.posted_list[slots[i]] = owner
-        posting.posted_at[slots[i]] = position
+        posting.list_of_clause[slots[i]] = anchor
+        posting.position_in_list[slots[i]] = position
     return slots.size
 
 
 @kernel
-def withdraw_clauses(posting, slots):
+def remove_clauses(posting, slots):
     """Take clauses out of their lists."""
     for i in range(slots.size):
         clause = slots[i]
-        owner = posting.posted_list[clause]
-        if owner != NOT_POSTED:
-            moved = remove_item(posting.pool, owner, posting.posted_at[clause])
-            posting.posted_at[moved] = posting.posted_at[clause]
-            posting.posted_list[clause] = NOT_POSTED
+        anchor = posting.list_of_clause[clause]
+        if anchor != NOT_POSTED:
+            moved = remove_item(posting.pool, anchor, posting.position_in_list[clause])
+            posting.position_in_list[moved] = posting.position_in_list[clause]
+            posting.list_of_clause[clause] = NOT_POSTED
 
 
 # -- Scan the posting lists of a message's keywords and verify every clause in them.
@@ -92,12 +82,12 @@ def match_messages(posting, clauses, messages, stamp, mark, first, n_out, output
         x0, y0, x1, y1 = mx0[message], my0[message], mx1[message], my1[message]
         n_visited, n_candidates = 0, 0
         for at in range(message_start[message] - 1, message_start[message + 1]):
-            owner = CATCH_ALL if at < message_start[message] else 1 + message_keyword[at]
-            if owner >= n_lists:
+            anchor = NO_ANCHOR if at < message_start[message] else 1 + message_keyword[at]
+            if anchor >= n_lists:
                 continue
             n_visited += 1
-            n_candidates += list_size[owner]
-            for position in range(list_start[owner], list_start[owner] + list_size[owner]):
+            n_candidates += list_size[anchor]
+            for position in range(list_start[anchor], list_start[anchor] + list_size[anchor]):
                 clause = item[position]
                 if meets(cx0[clause], cy0[clause], cx1[clause], cy1[clause], x0, y0, x1, y1) and has_all(
                     stamp, current, keyword, keyword_start[clause], keyword_start[clause + 1]

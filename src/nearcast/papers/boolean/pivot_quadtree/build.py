@@ -12,24 +12,24 @@ from numpy.typing import NDArray
 from nearcast.kernels.sorting import offsets_from_counts
 from nearcast.papers.boolean.pivot_quadtree import kernels
 from nearcast.papers.boolean.pivot_quadtree.kernels import NO_NODE, MessageCells, QuadtreeArrays
-from nearcast.papers.boolean.region_trie.kernels import FiledArrays
+from nearcast.papers.boolean.region_trie.kernels import TrieEntries
 
 
-def build_quadtree(filed: FiledArrays, frequency: NDArray[np.int64], growth: Growth) -> QuadtreeArrays:
+def build_quadtree(entries: TrieEntries, frequency: NDArray[np.int64], growth: Growth) -> QuadtreeArrays:
     """The quadtree over all filed clauses; `frequency` is the number of clauses by rank."""
-    boxes = filed.box.reshape(-1, 4)
-    frame = frame_around(boxes, growth.n_columns)
+    boxes = entries.box.reshape(-1, 4)
+    frame = enclosing_frame(boxes, growth.n_columns)
     cells = cells_of(frame, growth.n_columns, list(boxes.T))
     nodes = grow(cells, growth, np.array([len(boxes)]))
     item_start = np.concatenate([[0], np.cumsum(nodes.n_items)])
     n_copies = len(nodes.item)
     pivot_start, pivot = np.empty(len(item_start), np.int64), np.empty(n_copies, np.int32)
-    n_ranks = int(filed.n_ranks[0])
-    counts, words = np.zeros(n_ranks, np.int64), (filed.word_start, filed.word)
+    n_ranks = int(entries.n_ranks[0])
+    counts, words = np.zeros(n_ranks, np.int64), (entries.word_start, entries.word)
     n_pivots = kernels.choose_pivots(item_start, nodes.item, *words, n_ranks, frequency, counts, pivot_start, pivot)
     cover, other = node_sets(nodes.parent, nodes.level_start, pivot_start, pivot[:n_pivots])
     rarest, begins = np.empty(n_copies, np.int32), np.empty(n_copies, np.int8)
-    kernels.describe_items(item_start, nodes.item, cells.x0, cells.y0, nodes.x, nodes.y, filed.rarest, rarest, begins)
+    kernels.describe_items(item_start, nodes.item, cells.x0, cells.y0, nodes.x, nodes.y, entries.rarest, rarest, begins)
     # The root is node 0; the children of all nodes follow in order.
     child_start = (1 + np.concatenate([[0], np.cumsum(nodes.n_children)])).astype(np.int32)
     widest = np.array([nodes.n_children.max()], np.int64)
@@ -49,7 +49,7 @@ _UNBOUNDED = 1e300
 _NARROWEST = 1e-290
 
 
-def frame_around(boxes: NDArray[np.float64], n_columns: int) -> NDArray[np.float64]:
+def enclosing_frame(boxes: NDArray[np.float64], n_columns: int) -> NDArray[np.float64]:
     """The frame of a quadtree over `boxes` (rows of x0, y0, x1, y1): around all of their bounded sides."""
     return np.array([*_axis(boxes[:, 0::2].ravel(), n_columns), *_axis(boxes[:, 1::2].ravel(), n_columns)])
 
@@ -118,12 +118,12 @@ def grow(cells: MessageCells, growth: Growth, n_in_root: NDArray[np.int64]) -> G
     corner, item = np.zeros(n_roots, np.int32), np.arange(n, dtype=np.int32)
     roots = np.full(n_roots, NO_NODE), corner, corner, corner + growth.n_columns
     level = _Level(*roots, np.zeros(n_roots, np.bool_), n_in_root, item)
-    levels, kept = [level], []
+    levels, n_kept = [level], []
     n_nodes, n_copies = 0, n
     while True:
         fate = _decide(level, cells, growth, MOST_COPIES * n - n_copies)
         is_kept = np.repeat(fate == kernels.IS_LEAF, level.n_items)
-        kept.append(level.item[is_kept])
+        n_kept.append(level.item[is_kept])
         below = _below(level, fate, cells, growth, n_nodes)
         levels[-1] = level._replace(n_items=np.where(fate == kernels.IS_LEAF, level.n_items, 0))
         n_nodes += len(level.x)
@@ -136,7 +136,7 @@ def grow(cells: MessageCells, growth: Growth, n_in_root: NDArray[np.int64]) -> G
     parent, x, y, size = (np.concatenate(column).astype(np.int32) for column in list(zip(*levels, strict=True))[:4])
     level_start = np.concatenate([[0], np.cumsum([len(one.x) for one in levels])])
     n_items = np.concatenate([one.n_items for one in levels])
-    return GrownNodes(parent, x, y, size, n_children, n_items, np.concatenate(kept), level_start)
+    return GrownNodes(parent, x, y, size, n_children, n_items, np.concatenate(n_kept), level_start)
 
 
 def _decide(level: _Level, cells: MessageCells, growth: Growth, budget: int) -> NDArray[np.int8]:
@@ -149,7 +149,9 @@ def _decide(level: _Level, cells: MessageCells, growth: Growth, budget: int) -> 
     is_long = ~level.is_run & (level.n_items > growth.leaf_size)
     n_going, n_copies = np.zeros(n_nodes, np.int64), np.zeros(n_nodes, np.int64)
     node_of = np.repeat(np.arange(n_nodes, dtype=np.int32), level.n_items)
-    kernels.measure_splits(node_of, level.item, *_sides(cells), level.x, level.y, level.size, growth.is_once, n_going, n_copies)
+    kernels.measure_splits(
+        node_of, level.item, *_cell_bounds(cells), level.x, level.y, level.size, growth.is_once, n_going, n_copies
+    )
     may_split = np.flatnonzero(is_long & (level.size > 1) & (n_going > 0))
     may_split = may_split[np.argsort(-level.n_items[may_split], kind="stable")]
     does_split = may_split[np.cumsum((n_copies - n_going)[may_split]) <= budget]
@@ -165,23 +167,23 @@ def _below(level: _Level, fate: NDArray[np.int8], cells: MessageCells, growth: G
     n_slots = np.where(fate == kernels.IS_LEAF, 0, kernels.N_QUADRANTS + n_runs)
     slot_start = np.cumsum(n_slots) - n_slots
     node_of = np.repeat(np.arange(n_nodes, dtype=np.int32), level.n_items)
-    given = (*_sides(cells), level.x, level.y, level.size, growth.is_once, fate, slot_start, growth.leaf_size)
+    routing = (*_cell_bounds(cells), level.x, level.y, level.size, growth.is_once, fate, slot_start, growth.leaf_size)
     sizes = np.zeros(int(n_slots.sum()), np.int64)
-    kernels.route_clauses(node_of, level.item, *given, np.zeros(n_nodes, np.int64), sizes, np.empty(0, np.int32))
+    kernels.route_clauses(node_of, level.item, *routing, np.zeros(n_nodes, np.int64), sizes, np.empty(0, np.int32))
     starts = np.zeros(len(sizes) + 1, np.int64)
     item = np.empty(offsets_from_counts(sizes, starts), np.int32)
-    kernels.route_clauses(node_of, level.item, *given, np.zeros(n_nodes, np.int64), starts[:-1].copy(), item)
+    kernels.route_clauses(node_of, level.item, *routing, np.zeros(n_nodes, np.int64), starts[:-1].copy(), item)
     used = np.flatnonzero(sizes)
-    owner = np.repeat(np.arange(n_nodes), n_slots)[used]
-    kind = used - slot_start[owner]
+    parent = np.repeat(np.arange(n_nodes), n_slots)[used]
+    kind = used - slot_start[parent]
     is_run = kind >= kernels.N_QUADRANTS
-    size = np.where(is_run, level.size[owner], level.size[owner] // 2).astype(np.int32)
-    x = np.where(~is_run & (kind % 2 == 1), level.x[owner] + size, level.x[owner]).astype(np.int32)
-    y = np.where(~is_run & (kind >= 2), level.y[owner] + size, level.y[owner]).astype(np.int32)
-    return _Level(first_node + owner, x, y, size, is_run, sizes[used], item)
+    size = np.where(is_run, level.size[parent], level.size[parent] // 2).astype(np.int32)
+    x = np.where(~is_run & (kind % 2 == 1), level.x[parent] + size, level.x[parent]).astype(np.int32)
+    y = np.where(~is_run & (kind >= 2), level.y[parent] + size, level.y[parent]).astype(np.int32)
+    return _Level(first_node + parent, x, y, size, is_run, sizes[used], item)
 
 
-def _sides(cells: MessageCells) -> tuple[NDArray[np.int32], ...]:
+def _cell_bounds(cells: MessageCells) -> tuple[NDArray[np.int32], ...]:
     return cells.x0, cells.y0, cells.x1, cells.y1
 
 

@@ -11,7 +11,7 @@ from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.papers.boolean.region_trie.kernels import box_meets, seek, seeking_is_cheaper, stamp_ranks
 
 NO_NODE = -1
-NO_ROOM = -1  # what verifying returns when a message's matches did not fit
+OUTPUT_FULL = -1  # what verifying returns when a message's matches did not fit
 BEGINS_X, BEGINS_Y = 1, 2  # bits of `begins`
 
 
@@ -20,7 +20,7 @@ class QuadtreeArrays(NamedTuple):
 
     Space is cut into columns and rows (`columns.py`); a node's cell is the square of `cell_size` columns and rows from
     cell_x, cell_y on. A child is a quadrant that holds anything, or a run of clauses that stay with the node: then its
-    cell is the node's own. Items are positions in trie order (`region_trie/layout.py:FiledArrays`), ascending in a list.
+    cell is the node's own. Items are positions in trie order (`region_trie/layout.py:TrieEntries`), ascending in a list.
     Words are ranks. Paper: cover = CSet, other = NSet, item = the inverted list of a leaf.
     """
 
@@ -123,9 +123,9 @@ def choose_pivots(item_start, item, word_start, word, n_ranks, frequency, n_unco
     """
     n_out = 0
     pivot_start[0] = 0
-    for owner in range(item_start.size - 1):
+    for list_id in range(item_start.size - 1):
         begin = n_out
-        first, stop = item_start[owner], item_start[owner + 1]
+        first, stop = item_start[list_id], item_start[list_id + 1]
         has_wordless = False
         n_left = 0
         for i in range(first, stop):
@@ -153,7 +153,7 @@ def choose_pivots(item_start, item, word_start, word, n_ranks, frequency, n_unco
         if has_wordless:
             pivot[n_out] = n_ranks
             n_out += 1
-        pivot_start[owner + 1] = n_out
+        pivot_start[list_id + 1] = n_out
     return n_out
 
 
@@ -163,9 +163,9 @@ def is_preferred(word, other, frequency):
 
 
 @inline_kernel
-def has_word(word, start, stop, wanted):
+def has_word(word, start, stop, needed):
     for at in range(start, stop):
-        if word[at] == wanted:
+        if word[at] == needed:
             return True
     return False
 
@@ -182,21 +182,21 @@ def has_earlier(word, start, stop, pivot, first, last):
 @kernel
 def describe_items(item_start, item, low_x, low_y, cell_x, cell_y, rarest_of, rarest, begins):
     """Fill what is looked at first of each item: its rarest word, and whether it begins in the cell."""
-    for owner in range(item_start.size - 1):
-        for i in range(item_start[owner], item_start[owner + 1]):
+    for list_id in range(item_start.size - 1):
+        for i in range(item_start[list_id], item_start[list_id + 1]):
             at = item[i]
             rarest[i] = rarest_of[at]
-            begins[i] = (BEGINS_X if low_x[at] >= cell_x[owner] else 0) + (BEGINS_Y if low_y[at] >= cell_y[owner] else 0)
+            begins[i] = (BEGINS_X if low_x[at] >= cell_x[list_id] else 0) + (BEGINS_Y if low_y[at] >= cell_y[list_id] else 0)
 
 
 # -- Walk the quadtree to the lists a message may match; verify the clauses in them.
 
 
 @inline_kernel
-def has_common(words, start, stop, rank, first, last, stamp, here):
+def has_common(words, start, stop, rank, first, last, stamp, first_mark):
     """Whether a set of words and a stamped message have one in common; the shorter way round.
 
-    `here` is the mark of the message's first word: what is stamped with less is of another message.
+    `first_mark` is the mark of the message's first word: what is stamped with less is of another message.
     """
     if seeking_is_cheaper(last - first, stop - start):
         for i in range(first, last):
@@ -207,7 +207,7 @@ def has_common(words, start, stop, rank, first, last, stamp, here):
                 return True
         return False
     for at in range(start, stop):
-        if stamp[words[at]] >= here:
+        if stamp[words[at]] >= first_mark:
             return True
     return False
 
@@ -215,15 +215,16 @@ def has_common(words, start, stop, rank, first, last, stamp, here):
 @inline_kernel
 def find_lists(
     cell_x, cell_y, cell_size, child_start, cover_start, cover, other_start, other, x0, y0, x1, y1, rank, first, last, stamp,
-    here, stack, found,
+    first_mark, stack, list_nodes,
 ):  # fmt: skip
-    """Write the nodes with lists that may hold a match of one stamped message to `found`; returns how many, and nodes visited.
+    """Write the nodes whose lists may contain a match of the stamped message to `list_nodes`; returns their number and the
+    number of visited nodes.
 
     A node is entered if its cell meets the message and one of its other words is in it. Below a node with a cover word
     in the message every list may hold a match, so that only cells are tested; such nodes are pushed as -1 - node.
     Paper: PT-Quadtree-Filter, where the words of a leaf are cover words.
     """
-    n_found, n_visited = 0, 0
+    n_lists, n_visited = 0, 0
     stack[0] = 0
     n_pending = 1
     while n_pending > 0:
@@ -235,25 +236,25 @@ def find_lists(
         n_visited += 1
         is_leaf = child_start[node] == child_start[node + 1]
         if not is_covered:
-            is_covered = has_common(cover, cover_start[node], cover_start[node + 1], rank, first, last, stamp, here)
+            is_covered = has_common(cover, cover_start[node], cover_start[node + 1], rank, first, last, stamp, first_mark)
             if not is_covered and (
-                is_leaf or not has_common(other, other_start[node], other_start[node + 1], rank, first, last, stamp, here)
+                is_leaf or not has_common(other, other_start[node], other_start[node + 1], rank, first, last, stamp, first_mark)
             ):
                 continue
         if is_leaf:
-            found[n_found] = node
-            n_found += 1
+            list_nodes[n_lists] = node
+            n_lists += 1
             continue
         for child in range(child_start[node], child_start[node + 1]):
             x, y, size = cell_x[child], cell_y[child], cell_size[child]
             if x <= x1 and x0 < x + size and y <= y1 and y0 < y + size:
                 stack[n_pending] = -1 - child if is_covered else child
                 n_pending += 1
-    return n_found, n_visited
+    return n_lists, n_visited
 
 
 @inline_kernel
-def beginning_wanted(x0, y0, x, y):
+def begins_needed(x0, y0, x, y):
     """Which bits of `begins` an item of the cell at x, y needs, for a message that begins at column x0 and row y0.
 
     A clause filed in several cells counts where the common part of clause and message begins. Both reach into the cell, so
@@ -263,17 +264,17 @@ def beginning_wanted(x0, y0, x, y):
 
 
 @inline_kernel
-def has_words(word, start, stop, stamp, here):
+def has_words(word, start, stop, stamp, first_mark):
     """Whether the stamped message has every word of the run."""
     for at in range(start, stop):
-        if stamp[word[at]] < here:
+        if stamp[word[at]] < first_mark:
             return False
     return True
 
 
 @inline_kernel
 def verify_items(
-    item, rarest, begins, first, last, wanted, clause_at, box, word_start, word, is_alive, stamp, here, x0, y0, x1, y1,
+    item, rarest, begins, first, last, needed, clause_at, box, word_start, word, is_alive, stamp, first_mark, x0, y0, x1, y1,
     message, n_out, out_message, out_clause,
 ):  # fmt: skip
     """Append the matches among the items first … last - 1; returns the number of pairs then (or NO_ROOM) and of candidates.
@@ -282,7 +283,7 @@ def verify_items(
     """
     n_candidates = 0
     for i in range(first, last):
-        if stamp[rarest[i]] < here or (begins[i] & wanted) != wanted:
+        if stamp[rarest[i]] < first_mark or (begins[i] & needed) != needed:
             continue
         position = item[i]
         clause = clause_at[position]
@@ -290,10 +291,10 @@ def verify_items(
             continue
         n_candidates += 1
         if box_meets(box, position, x0, y0, x1, y1) and has_words(
-            word, word_start[position], word_start[position + 1], stamp, here
+            word, word_start[position], word_start[position + 1], stamp, first_mark
         ):
             if n_out == out_clause.size:
-                return NO_ROOM, 0
+                return OUTPUT_FULL, 0
             out_message[n_out] = message
             out_clause[n_out] = clause
             n_out += 1
@@ -301,35 +302,35 @@ def verify_items(
 
 
 @kernel
-def match_messages(tree, filed, is_alive, ranked, cells, messages, mark, scratch, first, n_out, output):
+def match_messages(tree, entries, is_alive, ranked, cells, messages, mark, scratch, first, n_out, output):
     """Append every matching pair; see `kernel_calls.run_until_it_fits` for `first`, `n_out` and the result."""
-    stamp, stack, found = scratch
+    stamp, stack, list_nodes = scratch
     cell_x, cell_y, cell_size, child_start = tree.cell_x, tree.cell_y, tree.cell_size, tree.child_start
     cover_start, cover, other_start, other = tree.cover_start, tree.cover, tree.other_start, tree.other
     item_start, item, rarest, begins = tree.item_start, tree.item, tree.rarest, tree.begins
-    clause_at, box, word_start, word = filed.clause, filed.box, filed.word_start, filed.word
+    clause_at, box, word_start, word = entries.clause, entries.box, entries.word_start, entries.word
     column0, row0, column1, row1 = cells.x0, cells.y0, cells.x1, cells.y1
     mx0, my0, mx1, my1 = messages.x0, messages.y0, messages.x1, messages.y1
     rank, start = ranked.rank, ranked.start
     out_message, out_clause, counters = output.message, output.clause, output.counters
     for message in range(first, mx0.size):
         begin = n_out
-        here = mark + start[message]
+        first_mark = mark + start[message]
         stamp_ranks(stamp, mark, rank, start[message], start[message + 1])
-        n_found, n_visited = find_lists(
+        n_lists, n_visited = find_lists(
             cell_x, cell_y, cell_size, child_start, cover_start, cover, other_start, other, column0[message], row0[message],
-            column1[message], row1[message], rank, start[message], start[message + 1], stamp, here, stack, found,
+            column1[message], row1[message], rank, start[message], start[message + 1], stamp, first_mark, stack, list_nodes,
         )  # fmt: skip
         n_candidates = 0
-        for at in range(n_found):
-            node = found[at]
-            wanted = beginning_wanted(column0[message], row0[message], cell_x[node], cell_y[node])
+        for at in range(n_lists):
+            node = list_nodes[at]
+            needed = begins_needed(column0[message], row0[message], cell_x[node], cell_y[node])
             n_out, n_more = verify_items(
-                item, rarest, begins, item_start[node], item_start[node + 1], wanted, clause_at, box, word_start, word,
-                is_alive, stamp, here, mx0[message], my0[message], mx1[message], my1[message], message, n_out, out_message,
-                out_clause,
+                item, rarest, begins, item_start[node], item_start[node + 1], needed, clause_at, box, word_start, word,
+                is_alive, stamp, first_mark, mx0[message], my0[message], mx1[message], my1[message], message, n_out,
+                out_message, out_clause,
             )  # fmt: skip
-            if n_out == NO_ROOM:
+            if n_out == OUTPUT_FULL:
                 return message, begin
             n_candidates += n_more
         counters[NODES] += n_visited

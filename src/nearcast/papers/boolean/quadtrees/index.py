@@ -21,13 +21,14 @@ from nearcast.kernels.compile import Kernel
 from nearcast.kernels.keyword_sets import count_clauses
 from nearcast.kernels.layouts import ClauseArrays
 from nearcast.kernels.pools import ListPool
-from nearcast.kernels.quadtree import DEEPEST, column_of, column_of_code, cover_room, depth_of_code, row_of_code
-from nearcast.papers.boolean.keyword_first.kernels import fill_lists as fill_owners
-from nearcast.papers.boolean.quadtrees.allocate import empty_lists, fill_lists, widened, with_room
-from nearcast.papers.boolean.quadtrees.cost_inputs import no_places, places_of_clauses, places_of_history
-from nearcast.papers.boolean.quadtrees.kernels.lists import WANTED_FIELDS, bind_clauses, post_clauses, withdraw_clauses
+from nearcast.kernels.quadtree import DEEPEST, column_of, column_of_code, cover_scratch, depth_of_code, row_of_code
+from nearcast.papers.boolean.keyword_first.kernels import fill_anchors
+from nearcast.papers.boolean.quadtrees.allocate import empty_lists, fill_lists, resized_anchors, resized_lists
+from nearcast.papers.boolean.quadtrees.cost_inputs import locations_of_clauses, locations_of_history, no_locations
+from nearcast.papers.boolean.quadtrees.kernels.lists import NEEDED_FIELDS, bind_clauses, post_clauses, remove_clauses
 from nearcast.papers.boolean.quadtrees.kernels.match import match_keyword_first, match_space_first
 from nearcast.papers.boolean.quadtrees.layout import (
+    ANCHOR_SHIFT,
     CODE_MASK,
     DEPTHS_OF_ALL,
     MEAN_KEYWORDS,
@@ -35,9 +36,8 @@ from nearcast.papers.boolean.quadtrees.layout import (
     N_FILED,
     N_LISTS,
     N_MESSAGES,
-    OWNER_SHIFT,
     CellListArrays,
-    PlaceArrays,
+    MessageLocations,
 )
 
 _LEAST_COST = 1e-4
@@ -75,51 +75,53 @@ class CellIndex(BooleanIndex):
     def __init__(self, parameters: Parameters) -> None:
         super().__init__(parameters)
         self._stamps = Stamps()
-        self._room = cover_room(self.parameters.max_depth, self.parameters.update_cost)
+        self._cover_scratch = cover_scratch(self.parameters.max_depth, self.parameters.update_cost)
         # No kernel yet: a matcher that is opened takes over saved arrays at once.
         is_tree = np.full(1, self.is_space_first, np.uint8)
         self._lists = empty_lists(np.zeros(0, np.int64), np.ones(1), is_tree, 0)
-        self._places = no_places(self.parameters.max_depth)
+        self._locations = no_locations(self.parameters.max_depth)
 
     @abstractmethod
-    def owner_weights(self, frequency: NDArray[np.int64], places: PlaceArrays) -> NDArray[np.float64]:
+    def anchor_weights(self, frequency: NDArray[np.int64], locations: MessageLocations) -> NDArray[np.float64]:
         """What a message in a cell costs for each owner, before the share of messages there; at most 1."""
 
     @abstractmethod
-    def owner_trees(self, n_posted: NDArray[np.int64]) -> NDArray[np.uint8]:
+    def anchor_trees(self, n_posted: NDArray[np.int64]) -> NDArray[np.uint8]:
         """Which owners divide space at all, by the number of clauses posted under each."""
 
     # --- building and updating -----------------------------------------------------------------------------------------
 
     def build(self, clauses: ClauseStore, history: MessageBatch | None = None) -> None:
         """Without a history, that of an earlier build still counts."""
-        layout, n_owners = clauses.layout(), clauses.n_keywords + 1
+        layout, n_anchors = clauses.layout(), clauses.n_keywords + 1
         slots = np.flatnonzero(layout.is_alive).astype(np.int32)
-        frequency = np.zeros(n_owners - 1, np.int64)
+        frequency = np.zeros(n_anchors - 1, np.int64)
         count_clauses(layout.keyword_start, layout.keyword, slots, frequency, 1)
-        owners = np.empty(len(slots), np.int32)
-        fill_owners(layout.keyword_start, layout.keyword, frequency, slots, owners)
+        anchors = np.empty(len(slots), np.int32)
+        fill_anchors(layout.keyword_start, layout.keyword, frequency, slots, anchors)
         max_depth = self.parameters.max_depth
         if history is not None and len(history):
-            self._places = places_of_history(history, n_owners, max_depth)
-        elif self._places.facts[N_MESSAGES] == 0:
-            self._places = places_of_clauses(layout, slots, owners, n_owners, max_depth, self.parameters.is_guessing)
-        weight = self.owner_weights(frequency, self._places)
-        is_tree = self.owner_trees(np.bincount(owners, minlength=n_owners))
-        keys, counts = self._bind(slots, owners, layout, weight, is_tree)
+            self._locations = locations_of_history(history, n_anchors, max_depth)
+        elif self._locations.facts[N_MESSAGES] == 0:
+            self._locations = locations_of_clauses(layout, slots, anchors, n_anchors, max_depth, self.parameters.is_guessing)
+        weight = self.anchor_weights(frequency, self._locations)
+        is_tree = self.anchor_trees(np.bincount(anchors, minlength=n_anchors))
+        keys, counts = self._bind(slots, anchors, layout, weight, is_tree)
         lists = empty_lists(frequency, weight, is_tree, clauses.n)
         self._lists = fill_lists(lists, layout, slots, keys, counts, self.is_space_first)
 
-    def _bind(self, slots: Any, owners: Any, layout: Any, weight: Any, is_tree: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    def _bind(self, slots: Any, anchors: Any, layout: Any, weight: Any, is_tree: Any) -> tuple[NDArray[Any], NDArray[Any]]:
         """The list keys of every clause, and how many each has."""
         keys, counts = np.empty(2 * len(slots) + 64, np.int64), np.empty(len(slots), np.int32)
         first, n_keys = 0, 0
         cost = (weight, is_tree, self.parameters.update_cost)
         while True:
-            first, n_keys = bind_clauses(layout, self._places, slots, owners, cost, first, n_keys, keys, counts, self._room)
+            first, n_keys = bind_clauses(
+                layout, self._locations, slots, anchors, cost, first, n_keys, keys, counts, self._cover_scratch
+            )
             if first == len(slots):
                 return keys[:n_keys], counts
-            keys = np.concatenate([keys, np.empty(len(keys) + len(self._room[2]), np.int64)])
+            keys = np.concatenate([keys, np.empty(len(keys) + len(self._cover_scratch[2]), np.int64)])
 
     def insert(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> None:
         head = self._lists.head
@@ -129,23 +131,23 @@ class CellIndex(BooleanIndex):
         layout = clauses.layout()
         # A keyword that was not there before is as rare as the rarest known.
         new_weight = float(self._lists.weight.min())
-        self._lists = widened(self._lists, clauses.n_keywords, clauses.n, new_weight, self.is_space_first)
+        self._lists = resized_anchors(self._lists, clauses.n_keywords, clauses.n, new_weight, self.is_space_first)
         count_clauses(layout.keyword_start, layout.keyword, slots, self._lists.frequency, 1)
         self._post(layout, slots)
 
     def _post(self, layout: Any, slots: NDArray[np.int32]) -> None:
-        first, wanted = 0, np.zeros(WANTED_FIELDS, np.int64)
+        first, needed = 0, np.zeros(NEEDED_FIELDS, np.int64)
         cost = self.parameters.update_cost
         while True:
-            first = post_clauses(self._lists, layout, self._places, cost, slots, first, self._room, wanted)
+            first = post_clauses(self._lists, layout, self._locations, cost, slots, first, self._cover_scratch, needed)
             if first == len(slots):
                 return
-            self._lists = with_room(self._lists, wanted)
+            self._lists = resized_lists(self._lists, needed)
 
     def delete(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> None:
         layout = clauses.layout()
         count_clauses(layout.keyword_start, layout.keyword, slots, self._lists.frequency, -1)
-        withdraw_clauses(self._lists, slots)
+        remove_clauses(self._lists, slots)
 
     # --- matching ------------------------------------------------------------------------------------------------------
 
@@ -156,7 +158,7 @@ class CellIndex(BooleanIndex):
         n_lists = int(self._lists.head[N_LISTS])
         scratch = (stamp, np.empty(n_keys, np.int64), np.empty(n_keys, np.int64), np.empty(n_lists + 1, np.int64))
         lists, layout, match_messages = self._lists, clauses.layout(), self.match_kernel
-        grid = (self._places.frame, self.parameters.max_depth)
+        grid = (self._locations.frame, self.parameters.max_depth)
         return run_until_it_fits(
             len(messages),
             lambda first, n_out, output: match_messages(
@@ -169,28 +171,28 @@ class CellIndex(BooleanIndex):
     def explain(self, clauses: ClauseStore, messages: MessageBatch, slot: int) -> list[str]:
         lists, arrays = self._lists, messages.arrays
         start = int(lists.bound_start[slot])
-        numbers = lists.bound[start : start + int(lists.n_bound[slot])]
-        keys = [int(lists.list_key[number]) for number in numbers]
-        owner = keys[0] >> OWNER_SHIFT
-        posted = f"posted under keyword {owner - 1}" if owner else "posted without keyword"
-        told = [f"{posted}, bound to {len(keys)} of the cells of depth 0 to {self.parameters.max_depth}"]
-        if owner and owner - 1 not in arrays.keyword:
-            return [*told, "no list visited: the message lacks that keyword"]
-        sides = [self._columns(axis, (arrays.x0, arrays.x1) if axis == 0 else (arrays.y0, arrays.y1)) for axis in (0, 1)]
-        for key, number in list(zip(keys, numbers, strict=True))[:_SHOWN_CELLS]:
+        list_ids = lists.bound[start : start + int(lists.n_bound[slot])]
+        keys = [int(lists.list_key[list_id]) for list_id in list_ids]
+        anchor = keys[0] >> ANCHOR_SHIFT
+        posted = f"posted under keyword {anchor - 1}" if anchor else "posted without keyword"
+        lines = [f"{posted}, bound to {len(keys)} of the cells of depth 0 to {self.parameters.max_depth}"]
+        if anchor and anchor - 1 not in arrays.keyword:
+            return [*lines, "no list visited: the message lacks that keyword"]
+        bounds = [self._columns(axis, (arrays.x0, arrays.x1) if axis == 0 else (arrays.y0, arrays.y1)) for axis in (0, 1)]
+        for key, list_id in list(zip(keys, list_ids, strict=True))[:_SHOWN_CELLS]:
             code = key & CODE_MASK
             depth, cell = depth_of_code(code), (column_of_code(code), row_of_code(code))
             shift = self.parameters.max_depth - depth
-            is_met = all(low >> shift <= at <= high >> shift for (low, high), at in zip(sides, cell, strict=True))
-            size = int(lists.pool.size[number])
+            is_met = all(low >> shift <= position <= high >> shift for (low, high), position in zip(bounds, cell, strict=True))
+            size = int(lists.pool.size[list_id])
             verdict = "visited, each verified" if is_met else "not visited: the message lies elsewhere"
-            told.append(f"depth {depth}, column {cell[0]}, row {cell[1]}: list of {size} clauses, {verdict}")
-        return told
+            lines.append(f"depth {depth}, column {cell[0]}, row {cell[1]}: list of {size} clauses, {verdict}")
+        return lines
 
-    def _columns(self, axis: int, sides: tuple[NDArray[np.float64], NDArray[np.float64]]) -> tuple[int, int]:
-        low, high, scale = self._places.frame[3 * axis : 3 * axis + 3].tolist()
+    def _columns(self, axis: int, bounds: tuple[NDArray[np.float64], NDArray[np.float64]]) -> tuple[int, int]:
+        low, high, scale = self._locations.frame[3 * axis : 3 * axis + 3].tolist()
         n_columns = 1 << self.parameters.max_depth
-        first, last = (int(column_of(float(side[0]), low, high, scale, n_columns)) for side in sides)
+        first, last = (int(column_of(float(bound[0]), low, high, scale, n_columns)) for bound in bounds)
         return first, last
 
     def stats(self) -> dict[str, int | float]:
@@ -209,14 +211,14 @@ class CellIndex(BooleanIndex):
     def arrays(self) -> dict[str, NDArray[Any]]:
         lists = self._lists
         pool = {f"pool_{name}": array for name, array in lists.pool._asdict().items()}
-        own = {name: array for name, array in lists._asdict().items() if name != "pool"}
-        return {**own, **pool, **{f"places_{name}": array for name, array in self._places._asdict().items()}}
+        fields = {name: array for name, array in lists._asdict().items() if name != "pool"}
+        return {**fields, **pool, **{f"locations_{name}": array for name, array in self._locations._asdict().items()}}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         pool = ListPool(*(arrays[f"pool_{name}"] for name in ListPool._fields))
-        own = {name: arrays[name] for name in CellListArrays._fields if name != "pool"}
-        self._lists = CellListArrays(pool=pool, **own)
-        self._places = PlaceArrays(*(arrays[f"places_{name}"] for name in PlaceArrays._fields))
+        fields = {name: arrays[name] for name in CellListArrays._fields if name != "pool"}
+        self._lists = CellListArrays(pool=pool, **fields)
+        self._locations = MessageLocations(*(arrays[f"locations_{name}"] for name in MessageLocations._fields))
 
 
 # -- `keyword_first_quadtree`: a quadtree per posting list.
@@ -247,33 +249,33 @@ class KeywordFirstQuadtree(CellIndex):
     is_space_first = False
     match_kernel = staticmethod(match_keyword_first)
 
-    def owner_weights(self, frequency: NDArray[np.int64], places: PlaceArrays) -> NDArray[np.float64]:
+    def anchor_weights(self, frequency: NDArray[np.int64], locations: MessageLocations) -> NDArray[np.float64]:
         """Only messages with the keyword come here: each counts in full."""
         return np.ones(len(frequency) + 1)
 
-    def owner_trees(self, n_posted: NDArray[np.int64]) -> NDArray[np.uint8]:
+    def anchor_trees(self, n_posted: NDArray[np.int64]) -> NDArray[np.uint8]:
         return (n_posted >= self.parameters.smallest_tree).astype(np.uint8)
 
     def _post(self, layout: ClauseArrays, slots: NDArray[np.int32]) -> None:
         super()._post(layout, slots)
-        for number in self._grown_long(slots):
-            self._divide(layout, number)
+        for list_id in self._overfull_lists(slots):
+            self._divide(layout, list_id)
 
-    def _grown_long(self, slots: NDArray[np.int32]) -> NDArray[np.int32]:
+    def _overfull_lists(self, slots: NDArray[np.int32]) -> NDArray[np.int32]:
         """The undivided lists that these clauses stand in and that have become twice as long as they should be."""
         lists = self._lists
-        numbers = np.unique(lists.bound[lists.bound_start[slots]])
-        numbers = numbers[lists.pool.size[numbers] >= 2 * self.parameters.smallest_tree]
-        long: NDArray[np.int32] = numbers[lists.is_tree[lists.list_key[numbers] >> OWNER_SHIFT] == 0]
-        return long
+        list_ids = np.unique(lists.bound[lists.bound_start[slots]])
+        list_ids = list_ids[lists.pool.size[list_ids] >= 2 * self.parameters.smallest_tree]
+        overfull: NDArray[np.int32] = list_ids[lists.is_tree[lists.list_key[list_ids] >> ANCHOR_SHIFT] == 0]
+        return overfull
 
-    def _divide(self, layout: ClauseArrays, number: int) -> None:
+    def _divide(self, layout: ClauseArrays, list_id: int) -> None:
         """File the clauses of an undivided list anew, in cells."""
         lists = self._lists
-        start, size = int(lists.pool.start[number]), int(lists.pool.size[number])
+        start, size = int(lists.pool.start[list_id]), int(lists.pool.size[list_id])
         slots = lists.pool.item[start : start + size].copy()
-        withdraw_clauses(lists, slots)
-        lists.is_tree[lists.list_key[number] >> OWNER_SHIFT] = 1
+        remove_clauses(lists, slots)
+        lists.is_tree[lists.list_key[list_id] >> ANCHOR_SHIFT] = 1
         super()._post(layout, slots)
 
 
@@ -308,22 +310,22 @@ class SpaceFirstQuadtree(CellIndex):
     is_space_first = True
     match_kernel = staticmethod(match_space_first)
 
-    def owner_weights(self, frequency: NDArray[np.int64], places: PlaceArrays) -> NDArray[np.float64]:
+    def anchor_weights(self, frequency: NDArray[np.int64], locations: MessageLocations) -> NDArray[np.float64]:
         """The share of messages that have the keyword. Paper: P(k).
 
         Without a history it is the keyword's share among all keywords of the clauses, times the keywords of a message: a
         message has that many chances to have it.
         """
-        n_messages = float(places.facts[N_MESSAGES])
-        mean = float(places.facts[MEAN_KEYWORDS]) if n_messages else self.parameters.message_length
+        n_messages = float(locations.facts[N_MESSAGES])
+        mean = float(locations.facts[MEAN_KEYWORDS]) if n_messages else self.parameters.message_length
         weight = np.ones(len(frequency) + 1)
         weight[1:] = np.minimum(1.0, frequency / max(1, int(frequency.sum())) * mean)
         if n_messages:
-            counted = np.zeros(len(weight))
-            n_known = min(len(weight), len(places.own_start) - 1)
-            counted[:n_known] = np.diff(places.own_start)[:n_known]
-            weight[1:] = (counted[1:] + _PRIOR_MESSAGES * weight[1:]) / (n_messages + _PRIOR_MESSAGES)
+            n_with = np.zeros(len(weight))
+            n_known = min(len(weight), len(locations.anchor_start) - 1)
+            n_with[:n_known] = np.diff(locations.anchor_start)[:n_known]
+            weight[1:] = (n_with[1:] + _PRIOR_MESSAGES * weight[1:]) / (n_messages + _PRIOR_MESSAGES)
         return weight
 
-    def owner_trees(self, n_posted: NDArray[np.int64]) -> NDArray[np.uint8]:
+    def anchor_trees(self, n_posted: NDArray[np.int64]) -> NDArray[np.uint8]:
         return np.ones(len(n_posted), np.uint8)

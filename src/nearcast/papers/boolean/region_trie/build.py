@@ -7,22 +7,22 @@ from numpy.typing import NDArray
 
 from nearcast.columns.clauses import take_lists
 from nearcast.kernels.layouts import ClauseArrays, MessageArrays
-from nearcast.papers.boolean.region_trie.kernels import NO_RANK, RADIX, FiledArrays, RankedMessages, TrieArrays, rank_keywords
+from nearcast.papers.boolean.region_trie.kernels import NO_RANK, RADIX, RankedMessages, TrieArrays, TrieEntries, rank_keywords
 
 
 def build_trie(
     clauses: ClauseArrays, slots: NDArray[np.int32], n_keywords: int, keyword_order: str
-) -> tuple[FiledArrays, TrieArrays, NDArray[np.int64]]:
+) -> tuple[TrieEntries, TrieArrays, NDArray[np.int64]]:
     """The clauses in trie order, the trie over them, and the number of clauses that name the keyword of each rank.
 
     On each level only the clauses that go on below it are sorted, by node and next keyword; one that has no next keyword
     comes first (Paper: the order of a token set and its prefix is not defined; ids of a node would not be a range).
     """
-    filed, frequency = file_clauses(clauses, slots, n_keywords, keyword_order)
+    entries, frequency = file_clauses(clauses, slots, n_keywords, keyword_order)
     order = np.arange(len(slots))
-    n_words = np.diff(filed.word_start)
-    n_keys = int(filed.n_ranks[0]) + 1
-    boxes = filed.box.reshape(-1, 4)
+    n_words = np.diff(entries.word_start)
+    n_keys = int(entries.n_ranks[0]) + 1
+    boxes = entries.box.reshape(-1, 4)
     levels: list[tuple[NDArray[np.int64], ...]] = []
     level_boxes = []
     # Of the current level: for each node its keyword, first position and size; for each clause in it position and node.
@@ -34,7 +34,7 @@ def build_trie(
         level_boxes.append(_boxes_around(boxes[member], np.cumsum(size) - size))
         key = node * n_keys
         goes_on = n_words[member] > depth
-        key[goes_on] += 1 + filed.word[filed.word_start[member[goes_on]] + depth]
+        key[goes_on] += 1 + entries.word[entries.word_start[member[goes_on]] + depth]
         by_key = np.argsort(key, kind="stable")
         order[position] = member[by_key]
         key = key[by_key]
@@ -49,7 +49,7 @@ def build_trie(
         word, first = next_word[begins], position[begins]
         size = np.diff(np.append(np.flatnonzero(begins), len(position)))
         node = np.cumsum(begins) - 1
-    return in_order(filed, order), _assembled(levels, level_boxes), frequency
+    return in_order(entries, order), _assembled(levels, level_boxes), frequency
 
 
 def _boxes_around(boxes: NDArray[np.float64], starts: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -84,7 +84,7 @@ _LOW_HALF = (1 << 32) - 1
 
 def file_clauses(
     clauses: ClauseArrays, slots: NDArray[np.int32], n_keywords: int, order: str
-) -> tuple[FiledArrays, NDArray[np.int64]]:
+) -> tuple[TrieEntries, NDArray[np.int64]]:
     """The clauses at `slots`, as they stand (not yet in trie order), and how many of them name the keyword of each rank."""
     start, keyword = take_lists(clauses.keyword_start, clauses.keyword, slots)
     frequency = np.bincount(keyword, minlength=n_keywords)
@@ -101,23 +101,25 @@ def file_clauses(
     if has_words.any():
         rarest[has_words] = by_rarity[np.minimum.reduceat(rarity[word], start[:-1][has_words])]
     box = np.stack([clauses.x0[slots], clauses.y0[slots], clauses.x1[slots], clauses.y1[slots]], axis=1).ravel()
-    return FiledArrays(rank, np.array([n_ranks], np.int64), slots, box, start, word, rarest), by_rank
+    return TrieEntries(rank, np.array([n_ranks], np.int64), slots, box, start, word, rarest), by_rank
 
 
-def in_order(filed: FiledArrays, order: NDArray[np.int64]) -> FiledArrays:
+def in_order(entries: TrieEntries, order: NDArray[np.int64]) -> TrieEntries:
     """The same clauses, the one at `order[i]` at position `i`."""
-    word_start, word = take_lists(filed.word_start, filed.word, order)
-    box = np.ascontiguousarray(filed.box.reshape(-1, 4)[order]).ravel()
-    return filed._replace(clause=filed.clause[order], box=box, word_start=word_start, word=word, rarest=filed.rarest[order])
+    word_start, word = take_lists(entries.word_start, entries.word, order)
+    box = np.ascontiguousarray(entries.box.reshape(-1, 4)[order]).ravel()
+    return entries._replace(
+        clause=entries.clause[order], box=box, word_start=word_start, word=word, rarest=entries.rarest[order]
+    )
 
 
-def rank_messages(filed: FiledArrays, messages: MessageArrays) -> RankedMessages:
+def rank_messages(entries: TrieEntries, messages: MessageArrays) -> RankedMessages:
     """The keywords of each message as ascending ranks, those no filed clause names left out."""
     start, keyword = messages.keyword_start, messages.keyword
     ranks = np.empty(len(keyword) + len(start) - 1, np.int32)
     ranked_start, spare = np.empty(len(start), np.int64), np.empty(int(np.diff(start).max(initial=0)), np.int32)
-    every = int(filed.n_ranks[0])
-    n = rank_keywords(filed.rank, every, start, keyword, ranked_start, ranks, spare, np.empty(RADIX, np.int64))
+    common_rank = int(entries.n_ranks[0])
+    n = rank_keywords(entries.rank, common_rank, start, keyword, ranked_start, ranks, spare, np.empty(RADIX, np.int64))
     return RankedMessages(ranked_start, ranks[:n])
 
 

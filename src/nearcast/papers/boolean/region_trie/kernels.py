@@ -15,7 +15,7 @@ NO_RANK = -1  # the rank of a keyword no filed clause names
 BY_KEYWORDS, BY_CHILDREN, BY_COST = 0, 1, 2  # how a walk finds the children a message may enter
 
 
-class FiledArrays(NamedTuple):
+class TrieEntries(NamedTuple):
     """Clauses in trie order: by their keyword ranks, a shorter list before a longer one that begins with it.
 
     A keyword's rank is its place in the order chosen at build. The rank `n_ranks[0]`, above all of them, stands for a
@@ -70,8 +70,8 @@ def box_meets(box, at, x0, y0, x1, y1):
 
 
 @kernel
-def rank_keywords(rank, every, keyword_start, keyword, start, ranks, spare, n_in_bucket):
-    """Write the keywords of each message as ascending ranks, then the rank `every`; returns how many in all.
+def rank_keywords(rank, common_rank, keyword_start, keyword, start, ranks, spare, n_in_bucket):
+    """Write the keywords of each message as ascending ranks, then the rank `common_rank`; returns how many in all.
 
     `spare` has room for the longest message, `n_in_bucket` for RADIX counts.
     """
@@ -89,8 +89,8 @@ def rank_keywords(rank, every, keyword_start, keyword, start, ranks, spare, n_in
             if n_out - begin <= _FEW:
                 sort_few(ranks, begin, n_out)
             else:
-                sort_by_digits(ranks, begin, n_out, every, spare, n_in_bucket)
-        ranks[n_out] = every
+                sort_by_digits(ranks, begin, n_out, common_rank, spare, n_in_bucket)
+        ranks[n_out] = common_rank
         n_out += 1
         start[message + 1] = n_out
     return n_out
@@ -164,14 +164,14 @@ def seek(values, start, stop, value):
 
 @inline_kernel
 def push_children(
-    word, child_start, has_boxes, box, node, rank, at, last, stamp, mark, way, x0, y0, x1, y1, stack, n_pending
+    word, child_start, has_boxes, box, node, rank, at, last, stamp, mark, method, x0, y0, x1, y1, stack, n_pending
 ):  # fmt: skip
     """Push the children of a node whose keyword is among the message's from `at` on and whose box, if any, it meets.
 
     A pair (child, where the message goes on) takes two places of the stack. Paper: SelectPair.
     """
     first, stop = child_start[node], child_start[node + 1]
-    if way == BY_CHILDREN or (way == BY_COST and seeking_is_cheaper(last - at, stop - first)):
+    if method == BY_CHILDREN or (method == BY_COST and seeking_is_cheaper(last - at, stop - first)):
         for i in range(at, last):
             if first == stop:
                 break
@@ -194,14 +194,14 @@ def push_children(
 
 
 @kernel
-def match_messages(trie, filed, is_alive, ranked, messages, mark, way, scratch, first_message, n_out, output):
+def match_messages(trie, entries, is_alive, ranked, messages, mark, method, scratch, first_message, n_out, output):
     """Append every matching pair; see `kernel_calls.run_until_it_fits` for `first_message`, `n_out` and the result.
 
     A clause ends in one node, and a node is reached by one way: no pair is found twice.
     """
     stamp, stack = scratch
     word, child_start, first, ending_stop, box = trie.word, trie.child_start, trie.first, trie.ending_stop, trie.box
-    clause_at, clause_box = filed.clause, filed.box
+    clause_at, clause_box = entries.clause, entries.box
     rank, rank_start = ranked.rank, ranked.start
     mx0, my0, mx1, my1 = messages.x0, messages.y0, messages.x1, messages.y1
     out_message, out_clause, counters = output.message, output.clause, output.counters
@@ -233,7 +233,7 @@ def match_messages(trie, filed, is_alive, ranked, messages, mark, way, scratch, 
                     out_clause[n_out] = clause
                     n_out += 1
             n_pending = push_children(
-                word, child_start, True, box, node, rank, at, last, stamp, mark, way, x0, y0, x1, y1, stack, n_pending
+                word, child_start, True, box, node, rank, at, last, stamp, mark, method, x0, y0, x1, y1, stack, n_pending
             )
         counters[NODES] += n_visited
         counters[CANDIDATES] += n_candidates

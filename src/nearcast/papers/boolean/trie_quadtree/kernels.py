@@ -8,7 +8,7 @@ import numpy as np
 
 from nearcast.kernels.compile import kernel
 from nearcast.kernels.layouts import CANDIDATES, NODES
-from nearcast.papers.boolean.pivot_quadtree.kernels import beginning_wanted
+from nearcast.papers.boolean.pivot_quadtree.kernels import begins_needed
 from nearcast.papers.boolean.region_trie.kernels import BY_COST, box_meets, push_children, stamp_ranks
 
 NO_TREE = -1  # the root of a trie node where no clause ends
@@ -39,7 +39,7 @@ class ForestArrays(NamedTuple):
 
 
 @kernel
-def match_messages(trie, forest, filed, is_alive, ranked, cells, messages, mark, scratch, first_message, n_out, output):
+def match_messages(trie, forest, entries, is_alive, ranked, cells, messages, mark, scratch, first_message, n_out, output):
     """Append every matching pair; see `kernel_calls.run_until_it_fits` for `first_message`, `n_out` and the result.
 
     A clause ends in one trie node, reached by one way; of its copies in the quadtree there, the one counts where the common
@@ -49,7 +49,7 @@ def match_messages(trie, forest, filed, is_alive, ranked, cells, messages, mark,
     word, child_start, no_boxes = trie.word, trie.child_start, trie.box
     root, cell_x, cell_y, cell_size = forest.root, forest.cell_x, forest.cell_y, forest.cell_size
     tree_child_start, item_start, item, begins = forest.child_start, forest.item_start, forest.item, forest.begins
-    clause_at, box = filed.clause, filed.box
+    clause_at, box = entries.clause, entries.box
     column0, row0, column1, row1 = cells.x0, cells.y0, cells.x1, cells.y1
     rank, rank_start = ranked.rank, ranked.start
     mx0, my0, mx1, my1 = messages.x0, messages.y0, messages.x1, messages.y1
@@ -76,9 +76,9 @@ def match_messages(trie, forest, filed, is_alive, ranked, cells, messages, mark,
                 n_tree_pending -= 1
                 node = tree_stack[n_tree_pending]
                 n_visited += 1
-                wanted = beginning_wanted(left, bottom, cell_x[node], cell_y[node])
+                needed = begins_needed(left, bottom, cell_x[node], cell_y[node])
                 for i in range(item_start[node], item_start[node + 1]):
-                    if (begins[i] & wanted) != wanted:
+                    if (begins[i] & needed) != needed:
                         continue
                     position = item[i]
                     clause = clause_at[position]

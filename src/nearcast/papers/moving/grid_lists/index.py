@@ -20,7 +20,7 @@ from nearcast.errors import IndexParameterError
 from nearcast.kernels.keyword_sets import count_clauses
 from nearcast.moving.index import Boxes, MovingIndex
 from nearcast.moving.live_messages import LiveMessages
-from nearcast.papers.boolean.keyword_first.kernels import fill_lists
+from nearcast.papers.boolean.keyword_first.kernels import fill_anchors
 from nearcast.papers.moving.grid_lists.kernels import match_messages
 from nearcast.papers.moving.grid_lists.keyword_grid import GridSide, MessageGrid, Postings, Shape
 
@@ -79,7 +79,7 @@ class GridIndex(MovingIndex):
     def _choose_owners(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> None:
         layout = clauses.layout()
         owner = np.empty(len(slots), np.int32)
-        fill_lists(layout.keyword_start, layout.keyword, self._frequency, slots, owner)
+        fill_anchors(layout.keyword_start, layout.keyword, self._frequency, slots, owner)
         self._owner[slots] = owner
 
     def _postings(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> Postings:

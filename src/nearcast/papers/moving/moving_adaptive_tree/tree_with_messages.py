@@ -17,7 +17,7 @@ from nearcast.kernels.layouts import CANDIDATES, NODES, ClauseArrays, Output
 from nearcast.kernels.pools import N_CLASSES, NO_CHUNK
 from nearcast.moving.index import Boxes
 from nearcast.moving.live_messages import LiveMessages
-from nearcast.papers.boolean.adaptive_tree.allocate import with_room
+from nearcast.papers.boolean.adaptive_tree.allocate import resized_tree
 from nearcast.papers.boolean.adaptive_tree.index import AdaptiveTree
 from nearcast.papers.boolean.adaptive_tree.kernels import maintain as plain
 from nearcast.papers.boolean.adaptive_tree.layout import (
@@ -104,7 +104,7 @@ class ListedTree(AdaptiveTree):
         scratch, position, refines = self._room(messages), 0, self._options.is_refining
         while True:
             position = message_lists.store_messages(
-                self._tree, self._lists, live, self._work.wanted, scratch, points, position, self._limit, refines
+                self._tree, self._lists, live, self._work.needed, scratch, points, position, self._limit, refines
             )
             if position == len(points):
                 return
@@ -191,7 +191,7 @@ class ListedTree(AdaptiveTree):
             self._work = work._replace(line=line, seen=seen)
             self._fit(messages)
             self._work.state[POSITION] = position
-            tree, expected, lists = self._tree, self._expected, self._lists
+            tree, expected, lists = self._tree, self._inputs, self._lists
             status = change(tree, layout, expected, self._work, self._options, slots, how(), lists, live, scratch, self._limit)
             position = int(self._work.state[POSITION])
             if status == plain.DONE:
@@ -220,7 +220,7 @@ class ListedTree(AdaptiveTree):
 
     def _grow(self, messages: LiveMessages) -> None:
         """More room for whatever was short."""
-        self._tree, self._work = with_room(self._tree, self._work)
+        self._tree, self._work = resized_tree(self._tree, self._work)
         if int(self._lists.head[WANTED_USED]) > len(self._lists.slot):
             self._pack_lists()
         lists = self._lists

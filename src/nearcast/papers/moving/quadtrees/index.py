@@ -24,7 +24,7 @@ from nearcast.papers.boolean.quadtrees.index import (
     SpaceFirstQuadtree,
     SpaceFirstQuadtreeParameters,
 )
-from nearcast.papers.boolean.quadtrees.layout import DEPTHS, N_BOUND, N_FILED, N_LISTS, OWNER_SHIFT
+from nearcast.papers.boolean.quadtrees.layout import ANCHOR_SHIFT, DEPTHS, N_BOUND, N_FILED, N_LISTS
 from nearcast.papers.moving.grid_lists.kernels import WANTED_FIELDS, GridArrays
 from nearcast.papers.moving.grid_lists.keyword_grid import GridSide, Postings, Shape
 from nearcast.papers.moving.quadtrees.kernels import look_around_in_cells, look_in_cells, post_deeper, post_messages
@@ -121,21 +121,21 @@ class MovingCells(MovingIndex):
         self._build_messages(messages)
 
     def _build_messages(self, messages: LiveMessages) -> None:
-        self._messages.build(messages, self._cells._places.frame, self._cells._lists.door[DEPTHS::2])
+        self._messages.build(messages, self._cells._locations.frame, self._cells._lists.directory[DEPTHS::2])
 
     def insert(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32]) -> None:
-        frame = self._cells._places.frame
+        frame = self._cells._locations.frame
         self._cells.insert(clauses, slots)
         head = self._cells._lists.head
         if int(head[N_LISTS]) > _SLACK * max(_LEAST, int(head[N_FILED])):
             self._cells.build(clauses)
-        if self._cells._places.frame is not frame:
+        if self._cells._locations.frame is not frame:
             self._build_messages(messages)
             return
         self._forget_bonds()
         lists = self._cells._lists
-        owners = np.unique(lists.list_key[lists.bound[lists.bound_start[slots]]] >> OWNER_SHIFT)
-        self._messages.deepen(messages, owners, lists.door[2 * owners + DEPTHS])
+        owners = np.unique(lists.list_key[lists.bound[lists.bound_start[slots]]] >> ANCHOR_SHIFT)
+        self._messages.deepen(messages, owners, lists.directory[2 * owners + DEPTHS])
 
     def _forget_bonds(self) -> None:
         """Clear away the places that clauses were bound to before they moved."""
@@ -161,7 +161,7 @@ class MovingCells(MovingIndex):
         self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], excluded: Boxes
     ) -> tuple[Groups, Work]:
         layout, live, cells, lists = clauses.layout(), messages.layout(), self._cells._lists, self._messages.lists
-        grid = (self._cells._places.frame, self.parameters.max_depth)
+        grid = (self._cells._locations.frame, self.parameters.max_depth)
         return run_until_it_fits(
             len(slots),
             lambda first, n_out, output: look_in_cells(
@@ -174,7 +174,7 @@ class MovingCells(MovingIndex):
         self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], boxes: Boxes
     ) -> tuple[Groups, Work]:
         layout, live, cells, lists = clauses.layout(), messages.layout(), self._cells._lists, self._messages.lists
-        grid, depths = (self._cells._places.frame, self.parameters.max_depth), self._messages.depths
+        grid, depths = (self._cells._locations.frame, self.parameters.max_depth), self._messages.depths
         return run_until_it_fits(
             len(slots),
             lambda first, n_out, output: look_around_in_cells(

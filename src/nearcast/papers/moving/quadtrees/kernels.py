@@ -11,7 +11,7 @@ from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.kernels.quadtree import cell_code, column_of, column_of_code, depth_of_code, row_of_code
 from nearcast.moving.kernels.live_messages import has_words, is_wanted
-from nearcast.papers.boolean.quadtrees.kernels.lists import code_of_key, owner_of_key
+from nearcast.papers.boolean.quadtrees.kernels.lists import anchor_of_key, code_of_key
 from nearcast.papers.boolean.quadtrees.layout import ROOT_CODE
 from nearcast.papers.moving.grid_lists.kernels import (
     CATCH_ALL,
@@ -169,7 +169,7 @@ def look_in_cells(cells, lists, grid, clauses, messages, slots, besides, first, 
             code = code_of_key(key)
             if other[0] <= other[2] and is_within(grid, code, box) and is_within(grid, code, other):
                 continue
-            number = find_list(slot, shape, owner_of_key(key), code)
+            number = find_list(slot, shape, anchor_of_key(key), code)
             if number == NO_LIST:
                 continue
             for entry in range(start[number], start[number] + size[number]):
@@ -203,7 +203,7 @@ def look_around_in_cells(cells, lists, depths, grid, clauses, messages, slots, b
     for i in range(first, slots.size):
         before, clause, n_candidates = n_out, slots[i], 0
         box = (boxes[0][i], boxes[1][i], boxes[2][i], boxes[3][i])
-        owner = owner_of_key(cells.list_key[cells.bound[cells.bound_start[clause]]])
+        owner = anchor_of_key(cells.list_key[cells.bound[cells.bound_start[clause]]])
         used, depth = (depths[owner] if owner < depths.size else 0) | 1, grid[1]
         while True:
             column0, column1, row0, row1 = columns_at(grid, depth, box[0], box[1], box[2], box[3])

@@ -87,9 +87,9 @@ def free_chunks(free: NDArray[np.int32], link: NDArray[Any], rooms: dict[int, in
 def check_pool(chunks: list[tuple[int, int]], n_used: int) -> None:
     """Every element is in exactly one chunk, used or free."""
     end = 0
-    for first, room in sorted(chunk for chunk in chunks if chunk[1]):
+    for first, capacity in sorted(chunk for chunk in chunks if chunk[1]):
         assert first == end
-        end = first + room
+        end = first + capacity
     assert end == n_used
 
 

@@ -15,7 +15,7 @@ from nearcast.papers.boolean.cost_filter import costs as cost_model
 from nearcast.papers.boolean.cost_filter import index as module
 from nearcast.papers.boolean.cost_filter.costs import cost_figures
 from nearcast.papers.boolean.cost_filter.index import CostFilter
-from nearcast.papers.boolean.cost_filter.kernels import LOOK, QUADTREE_STEP, TRIE_STEP, pruning_is_dearer
+from nearcast.papers.boolean.cost_filter.kernels import QUADTREE_STEP, TEST, TRIE_STEP, pruning_is_dearer
 from nearcast.testing.budget import Budget
 from nearcast.testing.scenarios.boolean import run_boolean_worlds
 from nearcast.testing.scenarios.worlds import WorldMaker
@@ -91,10 +91,10 @@ def test_whatever_is_chosen_the_answers_are_the_oracles(
 def test_pruning_looks_at_fewer_clauses_than_the_lists_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     bias(monkeypatch, QUADTREE_ONLY)
     direct = built()
-    found = {(d.subscription_id, d.message_id) for d in direct.publish(WORLD[1])}
+    list_nodes = {(d.subscription_id, d.message_id) for d in direct.publish(WORLD[1])}
     bias(monkeypatch, QUADTREE_ONLY, 1e9)
     pruned = built()
-    assert {(d.subscription_id, d.message_id) for d in pruned.publish(WORLD[1])} == found
+    assert {(d.subscription_id, d.message_id) for d in pruned.publish(WORLD[1])} == list_nodes
     assert pruned.report.candidates <= direct.report.candidates
     assert pruned.report.nodes_visited > direct.report.nodes_visited
 
@@ -120,8 +120,8 @@ def test_estimates_are_equations_one_and_three_when_every_step_costs_one() -> No
     trie, tree = index._trie, index._tree
     x, y = float(tree.frame[0]), float(tree.frame[3])
     estimated = index.estimates(batch([list(range(6)), []], [[x, y, x, y]] * 2))
-    rank = index._filed.rank
-    n, n_ranks = int(np.count_nonzero(rank[:6] >= 0)), int(index._filed.n_ranks[0])
+    rank = index._entries.rank
+    n, n_ranks = int(np.count_nonzero(rank[:6] >= 0)), int(index._entries.n_ranks[0])
     sizes = np.diff(trie.level_start)
     expected = 0.0
     for i in range(1, len(sizes)):
@@ -203,7 +203,7 @@ def test_the_explanation_tells_which_structure_was_chosen(monkeypatch: pytest.Mo
 
 def test_saved_costs_are_those_of_the_build(tmp_path: Any) -> None:
     matcher = built()
-    index_of(matcher)._costs.unit_cost[LOOK] = 0.125
+    index_of(matcher)._costs.unit_cost[TEST] = 0.125
     matcher.save(tmp_path / "saved")
     assert nc.Matcher.open(tmp_path / "saved").stats()["look_cost"] == 0.125
 

@@ -27,7 +27,7 @@ def grid_position(value, low, high, scale, side):
 
 
 @inline_kernel
-def mass_below(mass, frame, x, y):
+def count_below(count_sum, frame, x, y):
     """What lies left of `x` and below `y`."""
     side = int(frame[6])
     column = grid_position(x, frame[0], frame[1], frame[2], side)
@@ -35,20 +35,20 @@ def mass_below(mass, frame, x, y):
     i, j = min(int(column), side - 1), min(int(row), side - 1)
     right, up = column - i, row - j
     at = j * (side + 1) + i
-    low = mass[at] + right * (mass[at + 1] - mass[at])
+    low = count_sum[at] + right * (count_sum[at + 1] - count_sum[at])
     at += side + 1
-    high = mass[at] + right * (mass[at + 1] - mass[at])
+    high = count_sum[at] + right * (count_sum[at + 1] - count_sum[at])
     return low + up * (high - low)
 
 
 @kernel
-def count_places(frame, x, y, mass):
+def count_points(frame, x, y, count_sum):
     """Add points to a grid, one in the cell to the lower left of each running sum."""
     side = int(frame[6])
     for i in range(x.size):
         column = min(int(grid_position(x[i], frame[0], frame[1], frame[2], side)), side - 1)
         row = min(int(grid_position(y[i], frame[3], frame[4], frame[5], side)), side - 1)
-        mass[(row + 1) * (side + 1) + column + 1] += 1.0
+        count_sum[(row + 1) * (side + 1) + column + 1] += 1.0
 
 
 @inline_kernel
@@ -89,10 +89,10 @@ def take_sample(work, start, stop, region_at):
 
 
 @kernel
-def plan_strips(work, density, n, axis, region_at, n_wanted, bounds_at, grid_at):
-    """Divide one axis into at most `n_wanted` strips; returns how many. The inner bounds go to `grid`."""
+def plan_strips(work, density, n, axis, region_at, n_needed, bounds_at, grid_at):
+    """Divide one axis into at most `n_needed` strips; returns how many. The inner bounds go to `grid`."""
     sample, edge, bounds, grid, region = work.sample, work.edge, work.bounds[bounds_at:], work.grid, work.item_region
-    mass, frame = density.mass, density.frame
+    count_sum, frame = density.count_sum, density.frame
     low, high = region[region_at + axis], region[region_at + axis + 2]
     begin, end = axis * SAMPLE, (axis + 2) * SAMPLE
     width = MOST_EDGES + 2
@@ -125,12 +125,12 @@ def plan_strips(work, density, n, axis, region_at, n_wanted, bounds_at, grid_at)
         n_begun[k] = float(i) if k <= n_edges else float(n)
         n_ended[k] = float(j) if k > 0 else 0.0
         if axis == 0:
-            likely[k] = mass_below(mass, frame, value[k], region[region_at + 3])
-            likely[k] -= mass_below(mass, frame, value[k], region[region_at + 1])
+            likely[k] = count_below(count_sum, frame, value[k], region[region_at + 3])
+            likely[k] -= count_below(count_sum, frame, value[k], region[region_at + 1])
         else:
-            likely[k] = mass_below(mass, frame, region[region_at + 2], value[k])
-            likely[k] -= mass_below(mass, frame, region[region_at], value[k])
-    n_strips = min(n_wanted, n_edges + 1)
+            likely[k] = count_below(count_sum, frame, region[region_at + 2], value[k])
+            likely[k] -= count_below(count_sum, frame, region[region_at], value[k])
+    n_strips = min(n_needed, n_edges + 1)
     even_bounds(n_begun, n_ended, n_edges + 1, n_strips, bounds)
     improve_bounds(n_begun, n_ended, likely, n_strips, bounds)
     for strip in range(n_strips - 1):
@@ -161,7 +161,7 @@ def plan_grid(work, density, start, stop, region_at, fanout, most_copies):
         n_columns, n_rows = plan_sides(work, density, n, region_at, side, fanout)
         if n_columns * n_rows == 1:
             break
-        cost, n_copies, most = weigh_cells(work, density, start, stop, region_at, n_columns, n_rows)
+        cost, n_copies, most = cost_of_cells(work, density, start, stop, region_at, n_columns, n_rows)
         if n_copies <= allowed:
             if most >= n_sampled:
                 break
@@ -192,19 +192,19 @@ def plan_sides(work, density, n, region_at, side, fanout):
 
 
 @inline_kernel
-def mass_in(density, region, at):
+def expected_count(density, region, at):
     """How many messages are expected in a region."""
-    mass, frame = density.mass, density.frame
+    count_sum, frame = density.count_sum, density.frame
     x_low, y_low, x_high, y_high = region[at], region[at + 1], region[at + 2], region[at + 3]
-    total = mass_below(mass, frame, x_high, y_high) - mass_below(mass, frame, x_low, y_high)
-    return total - (mass_below(mass, frame, x_high, y_low) - mass_below(mass, frame, x_low, y_low))
+    total = count_below(count_sum, frame, x_high, y_high) - count_below(count_sum, frame, x_low, y_high)
+    return total - (count_below(count_sum, frame, x_high, y_low) - count_below(count_sum, frame, x_low, y_low))
 
 
 @kernel
-def weigh_cells(work, density, start, stop, region_at, n_columns, n_rows):
+def cost_of_cells(work, density, start, stop, region_at, n_columns, n_rows):
     """For the sampled boxes: the expected cost of the cells, the copies in all, and the most in one cell."""
-    order, box, region, grid, count = work.order, work.box, work.item_region, work.grid, work.counted
-    mass, frame = density.mass, density.frame
+    order, box, region, grid, count = work.order, work.box, work.item_region, work.grid, work.counts
+    count_sum, frame = density.count_sum, density.frame
     half = grid.size // 2
     width = n_columns + 1
     # Differences of the counts, then running sums: each box touches four numbers however large it is.
@@ -227,27 +227,27 @@ def weigh_cells(work, density, start, stop, region_at, n_columns, n_rows):
         region[region_at + 2],
         region[region_at + 3],
     )
-    total = mass_in(density, region, region_at)
+    total = expected_count(density, region, region_at)
     cost, n_copies, most = 0.0, 0, 0
     y0 = y_low
     for row in range(n_rows):
         y1 = grid[half + row] if row < n_rows - 1 else y_high
-        below = mass_below(mass, frame, x_low, y1) - mass_below(mass, frame, x_low, y0)
+        below = count_below(count_sum, frame, x_low, y1) - count_below(count_sum, frame, x_low, y0)
         along = 0
         for column in range(n_columns):
             along += count[row * width + column]
-            here = along
+            n_in_cell = along
             if row > 0:
-                here += count[(row - 1) * width + column]
+                n_in_cell += count[(row - 1) * width + column]
             # Kept as the running sum of the column for the next row.
-            count[row * width + column] = here
+            count[row * width + column] = n_in_cell
             x1 = grid[column] if column < n_columns - 1 else x_high
-            until = mass_below(mass, frame, x1, y1) - mass_below(mass, frame, x1, y0)
-            likely = (until - below) / total if total > 0.0 else 1.0 / (n_columns * n_rows)
-            cost += here * likely
-            below = until
-            n_copies += here
-            most = max(most, here)
+            right_of = count_below(count_sum, frame, x1, y1) - count_below(count_sum, frame, x1, y0)
+            likely = (right_of - below) / total if total > 0.0 else 1.0 / (n_columns * n_rows)
+            cost += n_in_cell * likely
+            below = right_of
+            n_copies += n_in_cell
+            most = max(most, n_in_cell)
         y0 = y1
     return cost, n_copies, most
 
@@ -282,7 +282,7 @@ def sort_into_cells(work, start, stop, region_at, n_columns, n_rows, count):
     order, box, region, grid = work.order, work.box, work.item_region, work.grid
     half = grid.size // 2
     n_cells = n_columns * n_rows
-    cursor = work.counted[work.counted.size // 2 :]
+    cursor = work.counts[work.counts.size // 2 :]
     cursor[0] = stop
     for cell in range(n_cells):
         cursor[cell + 1] = cursor[cell] + count[cell]

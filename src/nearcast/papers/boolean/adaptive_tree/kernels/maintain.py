@@ -9,7 +9,7 @@ from nearcast.kernels.pools import chunk_capacity, give_back, take_chunk
 from nearcast.papers.boolean.adaptive_tree.kernels.divide import divide_items
 from nearcast.papers.boolean.adaptive_tree.kernels.nodes import unproven_bits
 from nearcast.papers.boolean.adaptive_tree.kernels.path import visit_nodes
-from nearcast.papers.boolean.adaptive_tree.kernels.rebuild import has_drifted, take_up, write_local
+from nearcast.papers.boolean.adaptive_tree.kernels.rebuild import has_drifted, pop_pending, write_local
 from nearcast.papers.boolean.adaptive_tree.layout import (
     ALLOWED,
     EXTRA,
@@ -23,6 +23,9 @@ from nearcast.papers.boolean.adaptive_tree.layout import (
     N_FILED,
     N_FRONT,
     N_PENDING,
+    NEEDED_ENTRIES,
+    NEEDED_KEYWORDS,
+    NEEDED_PENDING,
     NO_RANK,
     NODE,
     NODE_FIELDS,
@@ -32,9 +35,6 @@ from nearcast.papers.boolean.adaptive_tree.layout import (
     SIZE,
     START,
     STOP,
-    WANTED_ENTRIES,
-    WANTED_KEYWORDS,
-    WANTED_PENDING,
 )
 
 DONE, SHORT, REBUILD_ALL = 0, 1, 2
@@ -57,21 +57,21 @@ def rank_new_keywords(tree, clauses, slots, is_front):
 
 
 @kernel
-def has_entry_room(tree, work, n_visits, leaf_size):
+def has_entry_capacity(tree, work, n_visits, leaf_size):
     """Whether every leaf on the way can take one more entry, whatever has been freed."""
     tree, work = borrow(tree), borrow(work)
-    node, visit, wanted = tree.node, work.visit, work.wanted
-    wanted[WANTED_ENTRIES] = tree.head[N_ENTRIES]
+    node, visit, needed = tree.node, work.visit, work.needed
+    needed[NEEDED_ENTRIES] = tree.head[N_ENTRIES]
     for at in range(0, n_visits * ITEM_FIELDS, ITEM_FIELDS):
         record = NODE_FIELDS * visit[at + NODE]
         if node[record + KIND] == LEAF and node[record + SIZE] == node[record + EXTRA]:
-            wanted[WANTED_ENTRIES] += wider_room(node[record + SIZE], leaf_size)
-    wanted[WANTED_PENDING] = n_visits
-    return wanted[WANTED_ENTRIES] <= tree.clause.size and n_visits * ITEM_FIELDS <= work.pending.size
+            needed[NEEDED_ENTRIES] += wider_capacity(node[record + SIZE], leaf_size)
+    needed[NEEDED_PENDING] = n_visits
+    return needed[NEEDED_ENTRIES] <= tree.clause.size and n_visits * ITEM_FIELDS <= work.pending.size
 
 
 @kernel
-def wider_room(size, leaf_size):
+def wider_capacity(size, leaf_size):
     """The room of a full leaf that takes one more: up to the size at which it is divided, then a quarter more each time."""
     if size < leaf_size:
         return chunk_capacity(min(size + 1 + size // 4, leaf_size))
@@ -79,19 +79,19 @@ def wider_room(size, leaf_size):
 
 
 @kernel
-def widen_leaf(tree, record, room):
+def widen_leaf(tree, record, capacity):
     """Give a leaf more room, elsewhere; there is enough."""
     tree = borrow(tree)
     node, box, signature, entry_clause = tree.node, tree.box, tree.signature, tree.clause
     first, size = node[record + FIRST], node[record + SIZE]
-    moved = take_chunk(tree.free_entry, entry_clause, tree.head, N_ENTRIES, room)
+    moved = take_chunk(tree.free_entry, entry_clause, tree.head, N_ENTRIES, capacity)
     for i in range(size):
         entry_clause[moved + i] = entry_clause[first + i]
         signature[moved + i] = signature[first + i]
     for i in range(4 * size):
         box[4 * moved + i] = box[4 * first + i]
     give_back(tree.free_entry, entry_clause, first, node[record + EXTRA])
-    node[record + FIRST], node[record + EXTRA] = moved, room
+    node[record + FIRST], node[record + EXTRA] = moved, capacity
 
 
 @kernel
@@ -101,7 +101,7 @@ def append_entry(tree, work, record, clause, bits, leaf_size):
     node, box, signature, entry_clause = tree.node, tree.box, tree.signature, tree.clause
     size = node[record + SIZE]
     if size == node[record + EXTRA]:
-        widen_leaf(tree, record, wider_room(size, leaf_size))
+        widen_leaf(tree, record, wider_capacity(size, leaf_size))
     entry = node[record + FIRST] + size
     entry_clause[entry], signature[entry] = clause, bits
     for side in range(4):
@@ -179,35 +179,35 @@ def note_changes(tree, work, options, n_visits, step):
 
 
 @kernel
-def settle(tree, clauses, expected, work, options):
+def apply_rebuilds(tree, clauses, inputs, work, options):
     """Build anew what is noted; returns whether it is done, or room is short."""
     while True:
-        if not divide_items(tree, expected, work, options):
+        if not divide_items(tree, inputs, work, options):
             return False
         if work.state[N_PENDING] == 0:
             return True
-        if not take_up(tree, clauses, work):
+        if not pop_pending(tree, clauses, work):
             return False
 
 
 @kernel
-def change_clauses(tree, clauses, expected, work, options, slots, step):
+def change_clauses(tree, clauses, inputs, work, options, slots, step):
     """File (step 1) or unfile (step -1) the clauses from POSITION on: DONE, SHORT of room, or REBUILD_ALL before going on."""
     state, visit = work.state, work.visit
     node, rank = tree.node, work.rank
     while True:
-        if not settle(tree, clauses, expected, work, options):
+        if not apply_rebuilds(tree, clauses, inputs, work, options):
             return SHORT
         if state[POSITION] == slots.size:
             return DONE
         clause = slots[state[POSITION]]
         n_ranks = clauses.keyword_start[clause + 1] - clauses.keyword_start[clause]
-        work.wanted[WANTED_KEYWORDS] = n_ranks
+        work.needed[NEEDED_KEYWORDS] = n_ranks
         if n_ranks > rank.size:
             return SHORT
         write_local(tree, clauses, work, 0, clause, 0)
         n_visits = visit_nodes(tree, work, n_ranks, options.is_refining)
-        if n_visits < 0 or not has_entry_room(tree, work, n_visits, options.leaf_size):
+        if n_visits < 0 or not has_entry_capacity(tree, work, n_visits, options.leaf_size):
             return SHORT
         for at in range(0, n_visits * ITEM_FIELDS, ITEM_FIELDS):
             record = NODE_FIELDS * visit[at + NODE]

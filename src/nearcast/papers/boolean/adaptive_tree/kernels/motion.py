@@ -113,7 +113,7 @@ def steps_until_drift(work, n, reports, most_steps, fanout, limit):
 
     Paper: Algorithm 8, whose line 8 goes one step too far.
     """
-    sample, count = work.sample, work.counted
+    sample, count = work.sample, work.counts
     side = 1
     while (side + 1) * (side + 1) <= fanout:
         side += 1

@@ -46,10 +46,10 @@ def make_leaf(tree, work, last, leaf_size):
     start, stop, proven = item[at + START], item[at + STOP], item[at + PROVEN]
     n = stop - start
     # A leaf that could not be divided is not tried again at each insertion.
-    room = chunk_capacity(n + n // 4 if n >= leaf_size else n)
-    first = take_chunk(tree.free_entry, clause, tree.head, N_ENTRIES, room)
+    capacity = chunk_capacity(n + n // 4 if n >= leaf_size else n)
+    first = take_chunk(tree.free_entry, clause, tree.head, N_ENTRIES, capacity)
     record = NODE_FIELDS * item[at + NODE]
-    node[record + KIND], node[record + FIRST], node[record + SIZE], node[record + EXTRA] = LEAF, first, n, room
+    node[record + KIND], node[record + FIRST], node[record + SIZE], node[record + EXTRA] = LEAF, first, n, capacity
     for i in range(n):
         local = order[start + i]
         entry = first + i
@@ -80,15 +80,15 @@ def new_node(tree, n_clauses):
         head[FREE_NODE] = node[NODE_FIELDS * number + FIRST]
     record = NODE_FIELDS * number
     node[record + KIND], node[record + FIRST], node[record + SIZE], node[record + EXTRA] = LEAF, 0, 0, 0
-    tree.n_below[number], tree.n_then[number] = n_clauses, n_clauses
+    tree.n_below[number], tree.n_at_division[number] = n_clauses, n_clauses
     return number
 
 
 @inline_kernel
-def start_block(tree, room, n):
+def start_block(tree, capacity, n):
     """A block for a node of `n` clauses that is divided now; returns where it is."""
     block = tree.block
-    first = take_chunk(tree.free_block, block, tree.head, N_BLOCK, room)
+    first = take_chunk(tree.free_block, block, tree.head, N_BLOCK, capacity)
     block[first + N_CHANGES], block[first + N_CHECKED], block[first + N_DIVIDED] = 0, 0, n
     block[first + BOUNDS] = NO_NODE
     return first
@@ -111,16 +111,16 @@ def push_child(tree, work, last, start, n, offset, allowed, proven, share):
 
 
 @inline_kernel
-def narrow_region(region, own, bound, bounds, n_columns, n_rows, column, row):
-    """Cut the region at `own` down to a cell of a grid."""
+def narrow_region(region, at, bound, bounds, n_columns, n_rows, column, row):
+    """Cut the region at `at` down to a cell of a grid."""
     if column > 0:
-        region[own] = bound[bounds + column]
+        region[at] = bound[bounds + column]
     if column < n_columns - 1:
-        region[own + 2] = bound[bounds + 1 + column]
+        region[at + 2] = bound[bounds + 1 + column]
     if row > 0:
-        region[own + 1] = bound[bounds + n_columns + row - 1]
+        region[at + 1] = bound[bounds + n_columns + row - 1]
     if row < n_rows - 1:
-        region[own + 3] = bound[bounds + n_columns + row]
+        region[at + 3] = bound[bounds + n_columns + row]
 
 
 @kernel

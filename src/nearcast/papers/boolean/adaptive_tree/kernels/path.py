@@ -25,6 +25,8 @@ from nearcast.papers.boolean.adaptive_tree.layout import (
     MAY_KEYWORD,
     MAY_SPACE,
     N_NODES,
+    NEEDED_NODES,
+    NEEDED_VISITS,
     NO_NODE,
     NODE,
     NODE_FIELDS,
@@ -36,8 +38,6 @@ from nearcast.papers.boolean.adaptive_tree.layout import (
     SIZE,
     SPREAD,
     START,
-    WANTED_NODES,
-    WANTED_VISITS,
 )
 
 
@@ -53,8 +53,8 @@ def add_visit(tree, work, n_visits, parent, block_at, offset, allowed, proven):
     record = NODE_FIELDS * visit[parent * ITEM_FIELDS + NODE]
     child = block[block_at] if block_at >= 0 else node[record + EXTRA]
     if child == NO_NODE:
-        work.wanted[WANTED_NODES] = tree.head[N_NODES] + 1
-        if work.wanted[WANTED_NODES] > tree.n_below.size:
+        work.needed[NEEDED_NODES] = tree.head[N_NODES] + 1
+        if work.needed[NEEDED_NODES] > tree.n_below.size:
             return -1
         # An empty leaf is in nobody's way, should there be no room to go on.
         child = new_node(tree, 0)
@@ -63,7 +63,7 @@ def add_visit(tree, work, n_visits, parent, block_at, offset, allowed, proven):
             block[block_at] = child
         else:
             node[record + EXTRA] = child
-    work.wanted[WANTED_VISITS] = n_visits + 1
+    work.needed[NEEDED_VISITS] = n_visits + 1
     if (n_visits + 1) * ITEM_FIELDS > visit.size:
         return -1
     at, depth = n_visits * ITEM_FIELDS, visit[parent * ITEM_FIELDS + DEPTH] + 1

@@ -12,8 +12,10 @@ from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.kernels.hashing import FREE, find_value, home, insert
 from nearcast.kernels.pools import chunk_capacity, give_back, take_chunk
 from nearcast.papers.boolean.frequency_pyramid.layout import (
+    ANCHOR_SHIFT,
     BELOW,
     CLAUSE,
+    CLEANER,
     ENTRY_WORDS,
     LONGEST,
     MASK,
@@ -21,13 +23,11 @@ from nearcast.papers.boolean.frequency_pyramid.layout import (
     N_ENTRIES,
     N_LISTS,
     N_NODES,
+    N_UNCLEANED,
     N_WORDS,
-    NO_KEYWORD,
+    NO_ANCHOR,
     NODE_FIELDS,
     NOTHING,
-    OWNER_SHIFT,
-    SWEPT,
-    UNSWEPT,
 )
 from nearcast.papers.boolean.quadtrees.kernels.lists import keyword_bit
 
@@ -41,7 +41,7 @@ def list_size(header):
 
 
 @inline_kernel
-def list_room(header):
+def list_capacity(header):
     return (header >> _BITS) & _MOST
 
 
@@ -51,8 +51,8 @@ def list_extra(header):
 
 
 @inline_kernel
-def list_header(size, room, extra):
-    return np.int64(size) | (np.int64(room) << _BITS) | (np.int64(extra) << (2 * _BITS))
+def list_header(size, capacity, extra):
+    return np.int64(size) | (np.int64(capacity) << _BITS) | (np.int64(extra) << (2 * _BITS))
 
 
 @inline_kernel
@@ -62,34 +62,34 @@ def signature_at(start, position):
 
 @inline_kernel
 def entry_at(word, start, position):
-    return start + 1 + list_room(word[start]) + ENTRY_WORDS * position
+    return start + 1 + list_capacity(word[start]) + ENTRY_WORDS * position
 
 
 @inline_kernel
-def copy_entry(word, source, position, target, place):
+def copy_entry(word, source, position, target, position_):
     """Copy the clause at a position of a list to a place of another, or of the same."""
-    word[signature_at(target, place)] = word[signature_at(source, position)]
-    old, new = entry_at(word, source, position), entry_at(word, target, place)
+    word[signature_at(target, position_)] = word[signature_at(source, position)]
+    old, new = entry_at(word, source, position), entry_at(word, target, position_)
     for at in range(ENTRY_WORDS):
         word[new + at] = word[old + at]
 
 
 @inline_kernel
-def wider_room(size):
+def wider_capacity(size):
     """The room of a full list that takes one more."""
     return size + 1 if size < 8 else size + 1 + size // 4
 
 
 @inline_kernel
-def words_of(room):
-    return chunk_capacity(1 + (1 + ENTRY_WORDS) * room)
+def chunk_words(capacity):
+    return chunk_capacity(1 + (1 + ENTRY_WORDS) * capacity)
 
 
 @inline_kernel
-def nth_owner(keyword_start, keyword, clause, position):
+def nth_anchor(keyword_start, keyword, clause, position):
     """The owner at a place of the order of tries: the newest keyword first; frequent words are known sooner than rare ones."""
     start, stop = keyword_start[clause], keyword_start[clause + 1]
-    return 1 + np.int64(keyword[stop - 1 - position]) if start < stop else np.int64(NO_KEYWORD)
+    return 1 + np.int64(keyword[stop - 1 - position]) if start < stop else np.int64(NO_ANCHOR)
 
 
 @inline_kernel
@@ -102,12 +102,12 @@ def unproven_bits(keyword_start, keyword, clause, n_proven):
 
 
 @kernel
-def new_list(pyramid, room, extra):
+def new_list(pyramid, capacity, extra):
     """The start of an empty list; there is room."""
     pyramid = borrow(pyramid)
     word, head = pyramid.word, pyramid.head
-    start = take_chunk(pyramid.free_word, word, head, N_WORDS, words_of(room))
-    word[start] = list_header(0, room, extra)
+    start = take_chunk(pyramid.free_word, word, head, N_WORDS, chunk_words(capacity))
+    word[start] = list_header(0, capacity, extra)
     head[N_LISTS] += 1
     return start
 
@@ -119,24 +119,24 @@ def free_list(pyramid, start):
     header = pyramid.word[start]
     pyramid.head[N_LISTS] -= 1
     pyramid.head[N_ENTRIES] -= list_size(header)
-    give_back(pyramid.free_word, pyramid.word, start, words_of(list_room(header)))
+    give_back(pyramid.free_word, pyramid.word, start, chunk_words(list_capacity(header)))
 
 
 @kernel
-def widened(pyramid, start):
+def reserve_entry(pyramid, start):
     """The start of the list once it can take one more; who leads to it must be told where it moved."""
     pyramid = borrow(pyramid)
     word, head = pyramid.word, pyramid.head
     header = word[start]
-    size, room = list_size(header), list_room(header)
-    if size < room:
+    size, capacity = list_size(header), list_capacity(header)
+    if size < capacity:
         return start
-    wider = wider_room(size)
-    moved = take_chunk(pyramid.free_word, word, head, N_WORDS, words_of(wider))
+    wider = wider_capacity(size)
+    moved = take_chunk(pyramid.free_word, word, head, N_WORDS, chunk_words(wider))
     word[moved] = list_header(size, wider, list_extra(header))
     for position in range(size):
         copy_entry(word, start, position, moved, position)
-    give_back(pyramid.free_word, word, start, words_of(room))
+    give_back(pyramid.free_word, word, start, chunk_words(capacity))
     return moved
 
 
@@ -164,22 +164,22 @@ def has_clause(word, start, clause):
 
 
 @kernel
-def drop_dead(pyramid, is_alive, start, is_end):
+def remove_dead(pyramid, is_alive, start, is_end):
     """Take the dead out of a list, the others stay in order; at the end of a path (`is_end`) count who may go down."""
     pyramid = borrow(pyramid)
     word, head = pyramid.word, pyramid.head
     header = word[start]
     size, extra = list_size(header), list_extra(header)
-    n_kept, n_movable = 0, 0
+    n_left, n_movable = 0, 0
     for position in range(size):
         if is_alive[word[entry_at(word, start, position) + CLAUSE]]:
             if position < extra:
                 n_movable += 1
-            if n_kept < position:
-                copy_entry(word, start, position, start, n_kept)
-            n_kept += 1
-    head[N_ENTRIES] -= size - n_kept
-    word[start] = list_header(n_kept, list_room(header), n_movable if is_end else extra)
+            if n_left < position:
+                copy_entry(word, start, position, start, n_left)
+            n_left += 1
+    head[N_ENTRIES] -= size - n_left
+    word[start] = list_header(n_left, list_capacity(header), n_movable if is_end else extra)
 
 
 @inline_kernel
@@ -192,28 +192,28 @@ def path_length(keyword_start, clause):
 
 
 @inline_kernel
-def edge_key(node, owner):
+def edge_key(node, anchor):
     """The key of an edge in the table; never 0."""
-    return ((np.int64(node) << OWNER_SHIFT) | np.int64(owner)) + 1
+    return ((np.int64(node) << ANCHOR_SHIFT) | np.int64(anchor)) + 1
 
 
 @inline_kernel
-def find_edge(slot, node, owner):
+def find_edge(slot, node, anchor):
     """Where the edge leads: a list, ~node, or NOTHING."""
-    key = edge_key(node, owner)
+    key = edge_key(node, anchor)
     return find_value(slot, key, home(key, slot.size // 2), NOTHING)
 
 
 @kernel
-def set_edge(pyramid, node, owner, value):
+def set_edge(pyramid, node, anchor, value):
     """Let an edge lead somewhere; it is made if there is none. There is room."""
     pyramid = borrow(pyramid)
     slot = pyramid.slot
-    key = edge_key(node, owner)
+    key = edge_key(node, anchor)
     at, is_new = insert(slot, key, home(key, slot.size // 2))
     if is_new:
         pyramid.head[N_EDGES] += 1
-        pyramid.node[NODE_FIELDS * node + MASK] |= keyword_bit(owner)
+        pyramid.node[NODE_FIELDS * node + MASK] |= keyword_bit(anchor)
     slot[2 * at + 1] = value
 
 
@@ -235,20 +235,20 @@ def new_nodes(pyramid, count):
 
 
 @kernel
-def sweep(pyramid, is_alive, n_slots):
+def collect_dead(pyramid, is_alive, n_slots):
     """Clean what so many slots lead to, from where the last sweep ended. Paper: FAST's cleaner."""
     pyramid = borrow(pyramid)
     slot, node, head = pyramid.slot, pyramid.node, pyramid.head
     n_all = slot.size // 2
-    n_now = min(n_slots, head[UNSWEPT])
-    head[UNSWEPT] -= n_now
+    n_now = min(n_slots, head[N_UNCLEANED])
+    head[N_UNCLEANED] -= n_now
     for _ in range(n_now):
-        place = 2 * (head[SWEPT] % n_all)
-        head[SWEPT] = (head[SWEPT] + 1) % n_all
-        if slot[place] == FREE:
+        position_ = 2 * (head[CLEANER] % n_all)
+        head[CLEANER] = (head[CLEANER] + 1) % n_all
+        if slot[position_] == FREE:
             continue
-        value = slot[place + 1]
+        value = slot[position_ + 1]
         if value >= 0:
-            drop_dead(pyramid, is_alive, value, False)
+            remove_dead(pyramid, is_alive, value, False)
         elif node[NODE_FIELDS * ~value + BELOW] != NOTHING:
-            drop_dead(pyramid, is_alive, node[NODE_FIELDS * ~value + BELOW], True)
+            remove_dead(pyramid, is_alive, node[NODE_FIELDS * ~value + BELOW], True)

@@ -10,21 +10,21 @@ from nearcast.kernels.quadtree import column_of
 from nearcast.papers.boolean.frequency_pyramid.kernels.lists import (
     append_clause,
     copy_entry,
-    drop_dead,
     entry_at,
     find_edge,
     free_list,
+    list_capacity,
     list_extra,
     list_header,
-    list_room,
     list_size,
     new_list,
     new_nodes,
-    nth_owner,
+    nth_anchor,
     path_length,
+    remove_dead,
+    reserve_entry,
     set_edge,
     unproven_bits,
-    widened,
 )
 from nearcast.papers.boolean.frequency_pyramid.kernels.shared_lists import quarters_of_entry
 from nearcast.papers.boolean.frequency_pyramid.layout import (
@@ -66,13 +66,13 @@ def split_list(pyramid, clauses, options, cell, start, depth):
         if path_length(keyword_start, clause) == depth:
             end_at(pyramid, clauses, options, cell, number, clause)
             continue
-        owner = nth_owner(keyword_start, keyword, clause, depth)
-        below = find_edge(pyramid.slot, number, owner)
+        anchor = nth_anchor(keyword_start, keyword, clause, depth)
+        below = find_edge(pyramid.slot, number, anchor)
         if below == NOTHING:
             below = new_list(pyramid, 1, 0)
-        below = widened(pyramid, below)
+        below = reserve_entry(pyramid, below)
         append_clause(pyramid, clauses, below, clause, unproven_bits(keyword_start, keyword, clause, depth + 1))
-        set_edge(pyramid, number, owner, below)
+        set_edge(pyramid, number, anchor, below)
     free_list(pyramid, start)
     return number
 
@@ -103,7 +103,7 @@ def end_at(pyramid, clauses, options, cell, number, clause):
     pyramid, clauses = borrow(pyramid), borrow(clauses)
     node, word = pyramid.node, pyramid.word
     start = node[NODE_FIELDS * number + BELOW]
-    start = new_list(pyramid, 1, 0) if start == NOTHING else widened(pyramid, start)
+    start = new_list(pyramid, 1, 0) if start == NOTHING else reserve_entry(pyramid, start)
     node[NODE_FIELDS * number + BELOW] = start
     append_clause(pyramid, clauses, start, clause, 0)
     if is_movable(pyramid, clauses, options, cell[1], clause):
@@ -111,7 +111,7 @@ def end_at(pyramid, clauses, options, cell, number, clause):
         size, n_movable = list_size(header), list_extra(header)
         # The first that may not go down makes room. No signature here: the way has proven every keyword.
         swap_entries(word, entry_at(word, start, n_movable), entry_at(word, start, size - 1))
-        word[start] = list_header(size, list_room(header), n_movable + 1)
+        word[start] = list_header(size, list_capacity(header), n_movable + 1)
 
 
 @inline_kernel
@@ -127,27 +127,27 @@ def area_within(number, entry, frame, max_depth, depth, column, row):
 
 
 @kernel
-def send_down(pyramid, work, options, cell, quarter, number):
+def move_to_children(pyramid, work, options, cell, quarter, number):
     """Send those of a node that take less of the cell than others do, on average, into the quarters below."""
     pyramid, work = borrow(pyramid), borrow(work)
     node, word, values, frame = pyramid.node, pyramid.word, pyramid.number, pyramid.frame
     block, depth, column, row = cell
     # The root has no cell above it.
-    own_column, own_row = (2 * column + (quarter & 1), 2 * row + (quarter >> 1))
+    cell_column, cell_row = (2 * column + (quarter & 1), 2 * row + (quarter >> 1))
     start = node[NODE_FIELDS * number + BELOW]
     header = word[start]
     size, n_movable = list_size(header), list_extra(header)
     total = 0
     for position in range(n_movable):
-        total += area_within(values, entry_at(word, start, position), frame, options.max_depth, depth, own_column, own_row)
+        total += area_within(values, entry_at(word, start, position), frame, options.max_depth, depth, cell_column, cell_row)
     record = NODE_FIELDS * (block + quarter)
     if node[record + BELOW] == NOTHING:
         node[record + BELOW] = new_nodes(pyramid, 4)
-    below = (node[record + BELOW], depth + 1, own_column, own_row)
+    below = (node[record + BELOW], depth + 1, cell_column, cell_row)
     position, n_before = 0, n_movable
     while position < n_movable:
         entry = entry_at(word, start, position)
-        if area_within(values, entry, frame, options.max_depth, depth, own_column, own_row) * n_before > total:
+        if area_within(values, entry, frame, options.max_depth, depth, cell_column, cell_row) * n_before > total:
             position += 1
             continue
         push_item(work, word[entry + CLAUSE], quarters_of_entry(values, entry, frame, options.max_depth, below), below)
@@ -156,7 +156,7 @@ def send_down(pyramid, work, options, cell, quarter, number):
         copy_entry(word, start, n_movable, start, position)
         copy_entry(word, start, size, start, n_movable)
         pyramid.head[N_ENTRIES] -= 1
-    word[start] = list_header(size, list_room(header), n_movable)
+    word[start] = list_header(size, list_capacity(header), n_movable)
 
 
 @kernel
@@ -166,24 +166,24 @@ def put_in_trie(pyramid, clauses, work, options, cell, quarter, clause):
     word, slot, is_alive = pyramid.word, pyramid.slot, clauses.is_alive
     keyword_start, keyword = clauses.keyword_start, clauses.keyword
     n_path = path_length(keyword_start, clause)
-    number = ~find_edge(slot, cell[0] + quarter, nth_owner(keyword_start, keyword, clause, 0))
+    number = ~find_edge(slot, cell[0] + quarter, nth_anchor(keyword_start, keyword, clause, 0))
     for position in range(1, n_path):
-        owner = nth_owner(keyword_start, keyword, clause, position)
-        start = find_edge(slot, number, owner)
+        anchor = nth_anchor(keyword_start, keyword, clause, position)
+        start = find_edge(slot, number, anchor)
         if start >= 0 and list_size(word[start]) >= options.list_size:
-            drop_dead(pyramid, is_alive, start, False)
+            remove_dead(pyramid, is_alive, start, False)
             if list_size(word[start]) >= options.list_size:
                 start = ~split_list(pyramid, clauses, options, cell, start, position + 1)
-                set_edge(pyramid, number, owner, start)
+                set_edge(pyramid, number, anchor, start)
         if start >= NOTHING:
-            start = new_list(pyramid, 1, 0) if start == NOTHING else widened(pyramid, start)
+            start = new_list(pyramid, 1, 0) if start == NOTHING else reserve_entry(pyramid, start)
             append_clause(pyramid, clauses, start, clause, unproven_bits(keyword_start, keyword, clause, position + 1))
-            set_edge(pyramid, number, owner, start)
+            set_edge(pyramid, number, anchor, start)
             return
         number = ~start
     end_at(pyramid, clauses, options, cell, number, clause)
     start = pyramid.node[NODE_FIELDS * number + BELOW]
     if list_extra(word[start]) > options.node_size:
-        drop_dead(pyramid, is_alive, start, True)
+        remove_dead(pyramid, is_alive, start, True)
         if list_extra(word[start]) > options.node_size:
-            send_down(pyramid, work, options, cell, quarter, number)
+            move_to_children(pyramid, work, options, cell, quarter, number)

@@ -18,11 +18,11 @@ from nearcast.kernels.quadtree import cell_code, column_of, column_of_code, dept
 from nearcast.kernels.simd import prefetch
 from nearcast.papers.boolean.quadtrees.kernels.lists import cell_key, code_of_cell_key, code_of_key, keyword_bit, list_key
 from nearcast.papers.boolean.quadtrees.layout import (
-    CATCH_ALL,
     DEPTHS,
     DEPTHS_OF_ALL,
     FIRST_LIST,
     N_LISTS_OF,
+    NO_ANCHOR,
     NO_LIST,
     ROOT_LIST,
 )
@@ -32,7 +32,7 @@ N_AHEAD = 16  # boxes of a list asked for ahead of the scan, two to a cache line
 
 
 @inline_kernel
-def lacking_bits(keyword, start, stop):
+def absent_bits(keyword, start, stop):
     """The bits that no keyword of the message has: a clause with one of them asks for more than the message has."""
     bits = np.int64(0)
     for at in range(start, stop):
@@ -41,23 +41,25 @@ def lacking_bits(keyword, start, stop):
 
 
 @inline_kernel
-def scan_for_point(found, n_found, entries, words, stamp, mark, lacking, x, y, message, n_out, out_message, out_clause):
+def scan_for_point(
+    list_ids, n_reached, entries, clause_keywords, stamp, mark, absent, x, y, message, n_out, out_message, out_clause
+):
     """Append the clauses of the found lists that match a point; returns pairs (or OUTPUT_FULL) and candidates."""
     start, size, item, box, signature = entries
-    keyword_start, keyword = words
-    for i in range(n_found):
-        first = start[found[i]]
+    keyword_start, keyword = clause_keywords
+    for i in range(n_reached):
+        first = start[list_ids[i]]
         prefetch(signature, first)
-        for entry in range(first, first + min(size[found[i]], N_AHEAD), 2):
+        for entry in range(first, first + min(size[list_ids[i]], N_AHEAD), 2):
             prefetch(box, 4 * entry)
     n_candidates = 0
-    for i in range(n_found):
-        first = start[found[i]]
-        last = first + size[found[i]]
+    for i in range(n_reached):
+        first = start[list_ids[i]]
+        last = first + size[list_ids[i]]
         n_candidates += last - first
         for entry in range(first, last):
             bits = signature[entry]
-            if bits & lacking != 0:
+            if bits & absent != 0:
                 continue
             if box[4 * entry] <= x and x <= box[4 * entry + 2] and box[4 * entry + 1] <= y and y <= box[4 * entry + 3]:
                 clause = item[entry]
@@ -73,18 +75,18 @@ def scan_for_point(found, n_found, entries, words, stamp, mark, lacking, x, y, m
 
 @inline_kernel
 def scan_for_box(
-    found, n_found, list_keys, entries, words, stamp, mark, lacking, place, message, n_out, out_message, out_clause
+    list_ids, n_reached, list_keys, entries, clause_keywords, stamp, mark, absent, area, message, n_out, out_message, out_clause
 ):
     """Append the clauses of the found lists that match a box, each in the cell of its reference point; as `scan_for_point`."""
     start, size, item, box, signature = entries
-    keyword_start, keyword = words
-    frame, max_depth, x0, y0, x1, y1, column0, row0 = place
+    keyword_start, keyword = clause_keywords
+    frame, max_depth, x0, y0, x1, y1, column0, row0 = area
     n_columns = 1 << max_depth
     n_candidates = 0
-    for i in range(n_found):
-        code = code_of_key(list_keys[found[i]])
+    for i in range(n_reached):
+        code = code_of_key(list_keys[list_ids[i]])
         shift = 2 * (max_depth - depth_of_code(code))
-        for entry in range(start[found[i]], start[found[i]] + size[found[i]]):
+        for entry in range(start[list_ids[i]], start[list_ids[i]] + size[list_ids[i]]):
             # The column of a maximum is the maximum of the columns.
             column = max(column0, column_of(box[4 * entry], frame[0], frame[1], frame[2], n_columns))
             row = max(row0, column_of(box[4 * entry + 1], frame[3], frame[4], frame[5], n_columns))
@@ -92,7 +94,7 @@ def scan_for_box(
                 continue
             n_candidates += 1
             bits = signature[entry]
-            if bits & lacking != 0:
+            if bits & absent != 0:
                 continue
             if meets(box[4 * entry], box[4 * entry + 1], box[4 * entry + 2], box[4 * entry + 3], x0, y0, x1, y1):
                 clause = item[entry]
@@ -106,29 +108,29 @@ def scan_for_box(
 
 
 @inline_kernel
-def reach_with_box(directory, keyword, begin, end, max_depth, cells, found):
+def lists_by_box(tables, keyword, begin, end, max_depth, cells, list_ids):
     """Write the lists of a message's keywords whose cells the message meets; returns their number.
 
     `cells` is (column0, row0, column1, row1) at the greatest depth. Where the box has more cells than a keyword has lists, the
     lists are looked through instead.
     """
-    slot, door, chain, list_keys, list_next = directory
+    slot, directory, chain, list_keys, list_next = tables
     column0, row0, column1, row1 = cells
-    n_found = 0
+    n_reached = 0
     for at in range(begin - 1, end):
-        owner = CATCH_ALL if at < begin else 1 + keyword[at]
-        if owner >= door.size // 2:
+        anchor = NO_ANCHOR if at < begin else 1 + keyword[at]
+        if anchor >= directory.size // 2:
             continue
-        root, depths = door[2 * owner + ROOT_LIST], door[2 * owner + DEPTHS]
+        root, depths = directory[2 * anchor + ROOT_LIST], directory[2 * anchor + DEPTHS]
         n_cells = 1
         for depth in range(1, max_depth + 1):
             if (depths >> depth) & 1:
                 shift = max_depth - depth
                 n_cells += ((column1 >> shift) - (column0 >> shift) + 1) * ((row1 >> shift) - (row0 >> shift) + 1)
-        if n_cells > chain[2 * owner + N_LISTS_OF]:
-            number = chain[2 * owner + FIRST_LIST]
-            while number != NO_LIST:
-                code = code_of_key(list_keys[number])
+        if n_cells > chain[2 * anchor + N_LISTS_OF]:
+            list_id = chain[2 * anchor + FIRST_LIST]
+            while list_id != NO_LIST:
+                code = code_of_key(list_keys[list_id])
                 shift = max_depth - depth_of_code(code)
                 column, row = column_of_code(code), row_of_code(code)
                 if (
@@ -137,25 +139,25 @@ def reach_with_box(directory, keyword, begin, end, max_depth, cells, found):
                     and (row0 >> shift) <= row
                     and row <= (row1 >> shift)
                 ):
-                    found[n_found] = number
-                    n_found += 1
-                number = list_next[number]
+                    list_ids[n_reached] = list_id
+                    n_reached += 1
+                list_id = list_next[list_id]
             continue
         if root != NO_LIST:
-            found[n_found] = root
-            n_found += 1
+            list_ids[n_reached] = root
+            n_reached += 1
         for depth in range(1, max_depth + 1):
             if (depths >> depth) & 1 == 0:
                 continue
             shift = max_depth - depth
             for column in range(column0 >> shift, (column1 >> shift) + 1):
                 for row in range(row0 >> shift, (row1 >> shift) + 1):
-                    key = list_key(owner, cell_code(depth, column, row))
-                    number = find_value(slot, key, home(key, slot.size // 2), NO_LIST)
-                    if number != NO_LIST:
-                        found[n_found] = number
-                        n_found += 1
-    return n_found
+                    key = list_key(anchor, cell_code(depth, column, row))
+                    list_id = find_value(slot, key, home(key, slot.size // 2), NO_LIST)
+                    if list_id != NO_LIST:
+                        list_ids[n_reached] = list_id
+                        n_reached += 1
+    return n_reached
 
 
 # -- Go from the keywords of a message to their quadtrees, from there to the cells that have the message, and scan.
@@ -165,51 +167,51 @@ def reach_with_box(directory, keyword, begin, end, max_depth, cells, found):
 
 
 @inline_kernel
-def lists_by_keyword(slot, door, start, size, keyword, begin, end, code, max_depth, key, place, found):
-    """Write the lists of a message that is a point; returns their number. `key` and `place` are scratch."""
-    n_owners, n_slots = door.size // 2, slot.size // 2
+def lists_by_keyword(slot, directory, start, size, keyword, begin, end, code, max_depth, key, first_slot, list_ids):
+    """Write the lists of a message that is a point; returns their number. `key` and `first_slot` are scratch."""
+    n_anchors, n_slots = directory.size // 2, slot.size // 2
     for at in range(begin, end):
-        if 1 + keyword[at] < n_owners:
-            prefetch(door, 2 * (1 + keyword[at]))
-    n_found, n_keys = 0, 0
+        if 1 + keyword[at] < n_anchors:
+            prefetch(directory, 2 * (1 + keyword[at]))
+    n_reached, n_keys = 0, 0
     for at in range(begin - 1, end):
-        owner = CATCH_ALL if at < begin else 1 + keyword[at]
-        if owner >= n_owners:
+        anchor = NO_ANCHOR if at < begin else 1 + keyword[at]
+        if anchor >= n_anchors:
             continue
-        root, depths = door[2 * owner + ROOT_LIST], door[2 * owner + DEPTHS]
+        root, depths = directory[2 * anchor + ROOT_LIST], directory[2 * anchor + DEPTHS]
         if root != NO_LIST:
-            found[n_found] = root
-            n_found += 1
+            list_ids[n_reached] = root
+            n_reached += 1
             prefetch(start, root)
             prefetch(size, root)
         if depths == 0:
             continue
         for depth in range(1, max_depth + 1):
             if (depths >> depth) & 1:
-                key[n_keys] = list_key(owner, code >> (2 * (max_depth - depth)))
-                place[n_keys] = home(key[n_keys], n_slots)
-                prefetch(slot, 2 * place[n_keys])
+                key[n_keys] = list_key(anchor, code >> (2 * (max_depth - depth)))
+                first_slot[n_keys] = home(key[n_keys], n_slots)
+                prefetch(slot, 2 * first_slot[n_keys])
                 n_keys += 1
     for i in range(n_keys):
-        number = find_value(slot, key[i], place[i], NO_LIST)
-        if number != NO_LIST:
-            found[n_found] = number
-            prefetch(start, number)
-            prefetch(size, number)
-            n_found += 1
-    return n_found
+        list_id = find_value(slot, key[i], first_slot[i], NO_LIST)
+        if list_id != NO_LIST:
+            list_ids[n_reached] = list_id
+            prefetch(start, list_id)
+            prefetch(size, list_id)
+            n_reached += 1
+    return n_reached
 
 
 @kernel
 def match_keyword_first(lists, grid, clauses, messages, scratch, mark, first, n_out, output):
     """Append every matching pair; see `kernel_calls.run_until_it_fits` for `first` and `n_out`, `scan.py` for why once."""
-    slot, door, list_keys = lists.slot, lists.door, lists.list_key
+    slot, directory, list_keys = lists.slot, lists.directory, lists.list_key
     start, size = lists.pool.start, lists.pool.size
-    directory = (slot, door, lists.chain, list_keys, lists.list_next)
+    tables = (slot, directory, lists.chain, list_keys, lists.list_next)
     entries = (start, size, lists.pool.item, lists.box, lists.signature)
-    words = (clauses.keyword_start, clauses.keyword)
+    clause_keywords = (clauses.keyword_start, clauses.keyword)
     frame, max_depth = grid
-    stamp, key, place, found = scratch
+    stamp, key, first_slot, list_ids = scratch
     mx0, my0, mx1, my1 = messages.x0, messages.y0, messages.x1, messages.y1
     message_start, keyword = messages.keyword_start, messages.keyword
     out_message, out_clause, counters = output.message, output.clause, output.counters
@@ -220,32 +222,46 @@ def match_keyword_first(lists, grid, clauses, messages, scratch, mark, first, n_
         current = mark + 1 + message
         begin, end = message_start[message], message_start[message + 1]
         mark_keywords(stamp, current, keyword, begin, end)
-        lacking = lacking_bits(keyword, begin, end)
+        absent = absent_bits(keyword, begin, end)
         x0, y0, x1, y1 = mx0[message], my0[message], mx1[message], my1[message]
         column0 = column_of(x0, x_low, x_high, x_scale, n_columns)
         row0 = column_of(y0, y_low, y_high, y_scale, n_columns)
         if x0 == x1 and y0 == y1:
             code = cell_code(max_depth, column0, row0)
-            n_found = lists_by_keyword(slot, door, start, size, keyword, begin, end, code, max_depth, key, place, found)
+            n_reached = lists_by_keyword(
+                slot, directory, start, size, keyword, begin, end, code, max_depth, key, first_slot, list_ids
+            )
             n_out, n_candidates = scan_for_point(
-                found, n_found, entries, words, stamp, current, lacking, x0, y0, message, n_out, out_message, out_clause
+                list_ids,
+                n_reached,
+                entries,
+                clause_keywords,
+                stamp,
+                current,
+                absent,
+                x0,
+                y0,
+                message,
+                n_out,
+                out_message,
+                out_clause,
             )
         else:
             column1 = column_of(x1, x_low, x_high, x_scale, n_columns)
             row1 = column_of(y1, y_low, y_high, y_scale, n_columns)
             cells = (column0, row0, column1, row1)
-            n_found = reach_with_box(directory, keyword, begin, end, max_depth, cells, found)
-            where = (frame, max_depth, x0, y0, x1, y1, column0, row0)
+            n_reached = lists_by_box(tables, keyword, begin, end, max_depth, cells, list_ids)
+            area = (frame, max_depth, x0, y0, x1, y1, column0, row0)
             n_out, n_candidates = scan_for_box(
-                found,
-                n_found,
+                list_ids,
+                n_reached,
                 list_keys,
                 entries,
-                words,
+                clause_keywords,
                 stamp,
                 current,
-                lacking,
-                where,
+                absent,
+                area,
                 message,
                 n_out,
                 out_message,
@@ -253,7 +269,7 @@ def match_keyword_first(lists, grid, clauses, messages, scratch, mark, first, n_
             )
         if n_out == OUTPUT_FULL:
             return message, before
-        counters[NODES] += n_found
+        counters[NODES] += n_reached
         counters[CANDIDATES] += n_candidates
     return mx0.size, n_out
 
@@ -265,66 +281,66 @@ def match_keyword_first(lists, grid, clauses, messages, scratch, mark, first, n_
 
 
 @inline_kernel
-def lists_by_cell(slot, door, start, size, keyword, begin, end, code, depths, max_depth, key, place, found):
+def lists_by_cell(slot, directory, start, size, keyword, begin, end, code, depths, max_depth, key, first_slot, list_ids):
     """Write the lists of a message that is a point; returns their number and that of the cells they stand in.
 
-    `depths` has the depths with any list; `key` and `place` are scratch.
+    `depths` has the depths with any list; `key` and `first_slot` are scratch.
     """
-    n_owners, n_slots = door.size // 2, slot.size // 2
+    n_anchors, n_slots = directory.size // 2, slot.size // 2
     for at in range(begin, end):
-        if 1 + keyword[at] < n_owners:
-            prefetch(door, 2 * (1 + keyword[at]))
+        if 1 + keyword[at] < n_anchors:
+            prefetch(directory, 2 * (1 + keyword[at]))
     n_cells = 0
     for depth in range(1, max_depth + 1):
         if (depths >> depth) & 1:
             key[n_cells] = cell_key(code >> (2 * (max_depth - depth)))
-            place[n_cells] = home(key[n_cells], n_slots)
-            prefetch(slot, 2 * place[n_cells])
+            first_slot[n_cells] = home(key[n_cells], n_slots)
+            prefetch(slot, 2 * first_slot[n_cells])
             n_cells += 1
     # From here on only the depths at which a cell of the message has lists.
     depths = 0
     for i in range(n_cells):
-        if find_value(slot, key[i], place[i], NO_LIST) != NO_LIST:
+        if find_value(slot, key[i], first_slot[i], NO_LIST) != NO_LIST:
             depths |= 1 << depth_of_code(code_of_cell_key(key[i]))
-    n_found, n_keys, n_cells = 0, 0, 1
+    n_reached, n_keys, n_cells = 0, 0, 1
     for at in range(begin - 1, end):
-        owner = CATCH_ALL if at < begin else 1 + keyword[at]
-        if owner < n_owners and door[2 * owner + ROOT_LIST] != NO_LIST:
-            found[n_found] = door[2 * owner + ROOT_LIST]
-            prefetch(start, found[n_found])
-            prefetch(size, found[n_found])
-            n_found += 1
+        anchor = NO_ANCHOR if at < begin else 1 + keyword[at]
+        if anchor < n_anchors and directory[2 * anchor + ROOT_LIST] != NO_LIST:
+            list_ids[n_reached] = directory[2 * anchor + ROOT_LIST]
+            prefetch(start, list_ids[n_reached])
+            prefetch(size, list_ids[n_reached])
+            n_reached += 1
     for depth in range(1, max_depth + 1):
         if (depths >> depth) & 1 == 0:
             continue
         n_cells += 1
         for at in range(begin - 1, end):
-            owner = CATCH_ALL if at < begin else 1 + keyword[at]
-            if owner < n_owners and (door[2 * owner + DEPTHS] >> depth) & 1:
-                key[n_keys] = list_key(owner, code >> (2 * (max_depth - depth)))
-                place[n_keys] = home(key[n_keys], n_slots)
-                prefetch(slot, 2 * place[n_keys])
+            anchor = NO_ANCHOR if at < begin else 1 + keyword[at]
+            if anchor < n_anchors and (directory[2 * anchor + DEPTHS] >> depth) & 1:
+                key[n_keys] = list_key(anchor, code >> (2 * (max_depth - depth)))
+                first_slot[n_keys] = home(key[n_keys], n_slots)
+                prefetch(slot, 2 * first_slot[n_keys])
                 n_keys += 1
     for i in range(n_keys):
-        number = find_value(slot, key[i], place[i], NO_LIST)
-        if number != NO_LIST:
-            found[n_found] = number
-            prefetch(start, number)
-            prefetch(size, number)
-            n_found += 1
-    return n_found, n_cells
+        list_id = find_value(slot, key[i], first_slot[i], NO_LIST)
+        if list_id != NO_LIST:
+            list_ids[n_reached] = list_id
+            prefetch(start, list_id)
+            prefetch(size, list_id)
+            n_reached += 1
+    return n_reached, n_cells
 
 
 @kernel
 def match_space_first(lists, grid, clauses, messages, scratch, mark, first, n_out, output):
     """Append every matching pair; see `kernel_calls.run_until_it_fits` for `first` and `n_out`, `scan.py` for why once."""
-    slot, door, list_keys = lists.slot, lists.door, lists.list_key
+    slot, directory, list_keys = lists.slot, lists.directory, lists.list_key
     start, size = lists.pool.start, lists.pool.size
-    directory = (slot, door, lists.chain, list_keys, lists.list_next)
+    tables = (slot, directory, lists.chain, list_keys, lists.list_next)
     entries = (start, size, lists.pool.item, lists.box, lists.signature)
-    words = (clauses.keyword_start, clauses.keyword)
+    clause_keywords = (clauses.keyword_start, clauses.keyword)
     frame, max_depth = grid
-    stamp, key, place, found = scratch
+    stamp, key, first_slot, list_ids = scratch
     mx0, my0, mx1, my1 = messages.x0, messages.y0, messages.x1, messages.y1
     message_start, keyword = messages.keyword_start, messages.keyword
     out_message, out_clause, counters = output.message, output.clause, output.counters
@@ -336,35 +352,47 @@ def match_space_first(lists, grid, clauses, messages, scratch, mark, first, n_ou
         current = mark + 1 + message
         begin, end = message_start[message], message_start[message + 1]
         mark_keywords(stamp, current, keyword, begin, end)
-        lacking = lacking_bits(keyword, begin, end)
+        absent = absent_bits(keyword, begin, end)
         x0, y0, x1, y1 = mx0[message], my0[message], mx1[message], my1[message]
         column0 = column_of(x0, x_low, x_high, x_scale, n_columns)
         row0 = column_of(y0, y_low, y_high, y_scale, n_columns)
         if x0 == x1 and y0 == y1:
             code = cell_code(max_depth, column0, row0)
-            n_found, n_cells = lists_by_cell(
-                slot, door, start, size, keyword, begin, end, code, depths, max_depth, key, place, found
+            n_reached, n_cells = lists_by_cell(
+                slot, directory, start, size, keyword, begin, end, code, depths, max_depth, key, first_slot, list_ids
             )
             n_out, n_candidates = scan_for_point(
-                found, n_found, entries, words, stamp, current, lacking, x0, y0, message, n_out, out_message, out_clause
+                list_ids,
+                n_reached,
+                entries,
+                clause_keywords,
+                stamp,
+                current,
+                absent,
+                x0,
+                y0,
+                message,
+                n_out,
+                out_message,
+                out_clause,
             )
         else:
             column1 = column_of(x1, x_low, x_high, x_scale, n_columns)
             row1 = column_of(y1, y_low, y_high, y_scale, n_columns)
             cells = (column0, row0, column1, row1)
-            n_found = reach_with_box(directory, keyword, begin, end, max_depth, cells, found)
+            n_reached = lists_by_box(tables, keyword, begin, end, max_depth, cells, list_ids)
             n_cells = 0
-            where = (frame, max_depth, x0, y0, x1, y1, column0, row0)
+            area = (frame, max_depth, x0, y0, x1, y1, column0, row0)
             n_out, n_candidates = scan_for_box(
-                found,
-                n_found,
+                list_ids,
+                n_reached,
                 list_keys,
                 entries,
-                words,
+                clause_keywords,
                 stamp,
                 current,
-                lacking,
-                where,
+                absent,
+                area,
                 message,
                 n_out,
                 out_message,
@@ -372,6 +400,6 @@ def match_space_first(lists, grid, clauses, messages, scratch, mark, first, n_ou
             )
         if n_out == OUTPUT_FULL:
             return message, before
-        counters[NODES] += n_found + n_cells
+        counters[NODES] += n_reached + n_cells
         counters[CANDIDATES] += n_candidates
     return mx0.size, n_out

@@ -8,7 +8,7 @@ from nearcast.kernels.compile import inline_kernel, kernel
 from nearcast.kernels.pools import FIRST_CAPACITY, append_item
 from nearcast.kernels.sorting import sift_down, sort_many
 from nearcast.papers.boolean.kernels.keyword_lists import NO_KEYWORD, lower_bound
-from nearcast.papers.boolean.kernels.rtree import N_NODES, NO_NODE, PLACES, ROOT, find_leaf, is_full, put_in_leaf, split_full
+from nearcast.papers.boolean.kernels.rtree import N_NODES, NO_NODE, ROOT, WIDTH, find_leaf, is_full, put_in_leaf, split_full
 
 
 @inline_kernel
@@ -41,7 +41,7 @@ def file_clauses(index, clauses, slots, first):
         n_listed = count_listed(representative, keyword_start, clause)
         if tree.head[N_NODES] + tree.level[tree.head[ROOT]] + 2 > tree.level.size:
             return i
-        if sets.n_items[0] + room_wanted(tree, sets, leaf, n_listed) > sets.item.size:
+        if sets.n_items[0] + capacity_needed(tree, sets, leaf, n_listed) > sets.item.size:
             return i
         put_in_leaf(tree, leaf, x0, y0, x1, y1, clause)
         node = leaf
@@ -61,33 +61,33 @@ def file_clauses(index, clauses, slots, first):
 
 
 @kernel
-def room_wanted(tree, sets, leaf, n_listed):
+def capacity_needed(tree, sets, leaf, n_listed):
     """The most that the sets can take from the pool when a clause with so many listed keywords goes to this leaf."""
-    wanted = 0
+    needed = 0
     is_splitting = True
     node = np.int64(leaf)
     while node != NO_NODE:
         size = sets.size[node] + n_listed
         if size > sets.capacity[node]:
             # A set that outgrows its room moves, perhaps several times, each time to twice the room.
-            wanted += 4 * (size + FIRST_CAPACITY)
-        is_splitting = is_splitting and tree.n_entries[node] + 1 == tree.head[PLACES]
+            needed += 4 * (size + FIRST_CAPACITY)
+        is_splitting = is_splitting and tree.n_entries[node] + 1 == tree.head[WIDTH]
         if is_splitting:
             # For the sibling; for the new root as well, if this is the root.
-            wanted += 2 * size
+            needed += 2 * size
         node = np.int64(tree.parent[node])
-    return wanted
+    return needed
 
 
 @kernel
-def add_to_set(sets, owner, keyword):
+def add_to_set(sets, node, keyword):
     """Add a keyword to a sorted set, unless it is there. The pool has room."""
-    at = lower_bound(sets.item, sets.start[owner], sets.start[owner] + sets.size[owner], keyword)
-    if at < sets.start[owner] + sets.size[owner] and sets.item[at] == keyword:
+    at = lower_bound(sets.item, sets.start[node], sets.start[node] + sets.size[node], keyword)
+    if at < sets.start[node] + sets.size[node] and sets.item[at] == keyword:
         return
-    position = at - sets.start[owner]
-    last = append_item(sets, owner, keyword)
-    begin = sets.start[owner]
+    position = at - sets.start[node]
+    last = append_item(sets, node, keyword)
+    begin = sets.start[node]
     for i in range(begin + last, begin + position, -1):
         sets.item[i] = sets.item[i - 1]
     sets.item[begin + position] = keyword
@@ -98,27 +98,27 @@ def refill_set(index, clauses, node):
     """Compute a node's set from what lies below it. The pool has room."""
     tree, sets, representative = index.tree, index.sets, index.representative
     keyword_start, keyword = clauses.keyword_start, clauses.keyword
-    first = node * tree.head[PLACES]
+    first = node * tree.head[WIDTH]
     n = 0
     for entry in range(first, first + tree.n_entries[node]):
         child = tree.child[entry]
         n += count_listed(representative, keyword_start, child) if tree.level[node] == 0 else sets.size[child]
-    gathered = np.empty(n, np.int32)
+    keywords = np.empty(n, np.int32)
     n = 0
     for entry in range(first, first + tree.n_entries[node]):
         child = tree.child[entry]
         if tree.level[node] == 0:
             for k in range(count_listed(representative, keyword_start, child)):
-                gathered[n] = listed_keyword(representative, keyword_start, keyword, child, k)
+                keywords[n] = listed_keyword(representative, keyword_start, keyword, child, k)
                 n += 1
         else:
             for at in range(sets.start[child], sets.start[child] + sets.size[child]):
-                gathered[n] = sets.item[at]
+                keywords[n] = sets.item[at]
                 n += 1
-    sort_many(gathered, 0, n)
+    sort_many(keywords, 0, n)
     n_distinct = 0
     for i in range(n):
-        if i == 0 or gathered[i] != gathered[i - 1]:
+        if i == 0 or keywords[i] != keywords[i - 1]:
             n_distinct += 1
     if n_distinct > sets.capacity[node]:
         sets.start[node] = sets.n_items[0]
@@ -127,8 +127,8 @@ def refill_set(index, clauses, node):
     sets.size[node] = n_distinct
     at = sets.start[node]
     for i in range(n):
-        if i == 0 or gathered[i] != gathered[i - 1]:
-            sets.item[at] = gathered[i]
+        if i == 0 or keywords[i] != keywords[i - 1]:
+            sets.item[at] = keywords[i]
             at += 1
 
 

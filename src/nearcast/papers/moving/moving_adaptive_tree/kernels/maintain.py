@@ -11,10 +11,10 @@ from nearcast.papers.boolean.adaptive_tree.kernels.maintain import (
     REBUILD_ALL,
     SHORT,
     append_entry,
-    has_entry_room,
+    apply_rebuilds,
+    has_entry_capacity,
     note_changes,
     remove_entry,
-    settle,
 )
 from nearcast.papers.boolean.adaptive_tree.kernels.match import rank_keywords
 from nearcast.papers.boolean.adaptive_tree.kernels.nodes import unproven_bits
@@ -31,6 +31,7 @@ from nearcast.papers.boolean.adaptive_tree.layout import (
     N_CHANGES,
     N_FILED,
     N_PENDING,
+    NEEDED_KEYWORDS,
     NO_NODE,
     NODE,
     NODE_FIELDS,
@@ -38,7 +39,6 @@ from nearcast.papers.boolean.adaptive_tree.layout import (
     PROVEN,
     SIZE,
     START,
-    WANTED_KEYWORDS,
 )
 from nearcast.papers.moving.moving_adaptive_tree.kernels.message_lists import empty_list, store_from
 from nearcast.papers.moving.moving_adaptive_tree.kernels.move_diff import N_PAIRS, N_WITH_THIS, travel
@@ -90,14 +90,14 @@ def count_below(tree, lists, work):
     """How many entries stand at and below the pending nodes."""
     n = 0
     for p in range(work.state[N_PENDING]):
-        work.pile[0] = work.pending[p * ITEM_FIELDS + NODE]
+        work.stack[0] = work.pending[p * ITEM_FIELDS + NODE]
         size = 1
         while size > 0:
             size -= 1
-            own = work.pile[size]
+            own = work.stack[size]
             n += lists.own[LIST_FIELDS * own + COUNT]
             if tree.node[NODE_FIELDS * own + KIND] != LEAF:
-                size = push_children(tree, NODE_FIELDS * own, work.pile, size)
+                size = push_children(tree, NODE_FIELDS * own, work.stack, size)
     return n
 
 
@@ -153,12 +153,12 @@ def gather_messages(tree, lists, work, is_alive):
         n_piled = pile_up(lists, number, is_alive, n_piled)
         had_children = tree.node[NODE_FIELDS * number + KIND] != LEAF
         replay[way + HAD_CHILDREN] = had_children
-        size = push_children(tree, NODE_FIELDS * number, work.pile, 0) if had_children else 0
+        size = push_children(tree, NODE_FIELDS * number, work.stack, 0) if had_children else 0
         while size > 0:
             size -= 1
-            own = work.pile[size]
+            own = work.stack[size]
             if tree.node[NODE_FIELDS * own + KIND] != LEAF:
-                size = push_children(tree, NODE_FIELDS * own, work.pile, size)
+                size = push_children(tree, NODE_FIELDS * own, work.stack, size)
             n_piled = pile_up(lists, own, is_alive, n_piled)
             empty_list(lists, own)
         replay[way + PILE_LAST] = n_piled
@@ -197,7 +197,7 @@ def find_way(tree, clauses, work, options, clause):
     """Visit every node on the way of a clause; returns how many, or -1 if room is short."""
     tree, clauses, work = borrow(tree), borrow(clauses), borrow(work)
     n_ranks = clauses.keyword_start[clause + 1] - clauses.keyword_start[clause]
-    work.wanted[WANTED_KEYWORDS] = n_ranks
+    work.needed[NEEDED_KEYWORDS] = n_ranks
     if n_ranks > work.rank.size:
         return -1
     write_local(tree, clauses, work, 0, clause, 0)
@@ -210,7 +210,7 @@ def has_room(tree, work, options, lists, n_visits):
     tree, work, lists = borrow(tree), borrow(work), borrow(lists)
     return (
         n_visits >= 0
-        and has_entry_room(tree, work, n_visits, options.leaf_size)
+        and has_entry_capacity(tree, work, n_visits, options.leaf_size)
         and n_visits * REPLAY_FIELDS <= lists.replay.size
     )
 
@@ -243,9 +243,9 @@ def change_clauses(tree, clauses, expected, work, options, slots, step, lists, m
     while True:
         if not gather_messages(tree, lists, work, messages.is_alive):
             return SHORT
-        if not settle(tree, clauses, expected, work, options):
+        if not apply_rebuilds(tree, clauses, expected, work, options):
             return SHORT
-        if not hand_down(tree, lists, messages, work.wanted, scratch, limit, options.is_refining):
+        if not hand_down(tree, lists, messages, work.needed, scratch, limit, options.is_refining):
             return SHORT
         if state[POSITION] == slots.size:
             return DONE
@@ -304,9 +304,9 @@ def move_clauses(tree, clauses, expected, work, options, slots, how, lists, mess
     while True:
         if not gather_messages(tree, lists, work, messages.is_alive):
             return SHORT
-        if not settle(tree, clauses, expected, work, options):
+        if not apply_rebuilds(tree, clauses, expected, work, options):
             return SHORT
-        if not hand_down(tree, lists, messages, work.wanted, scratch, limit, options.is_refining):
+        if not hand_down(tree, lists, messages, work.needed, scratch, limit, options.is_refining):
             return SHORT
         i, n_old = travel(tree, lists, clauses, messages, slots, to, follower, wide, output, state[POSITION], options)
         state[POSITION] = i

@@ -21,12 +21,12 @@ from nearcast.papers.boolean.adaptive_tree.layout import (
     KIND,
     LEAF,
     N_NODES,
+    NEEDED_NODES,
     NO_NODE,
     NODE_FIELDS,
     ROOT,
     ROWS,
     SIZE,
-    WANTED_NODES,
 )
 from nearcast.papers.boolean.quadtrees.kernels.lists import keyword_bit
 from nearcast.papers.moving.moving_adaptive_tree.layout import BEGIN, COUNT, LIST_FIELDS, N_COPIES, N_USED, ROOM, WANTED_USED
@@ -150,7 +150,7 @@ def make_child(tree, wanted, record, block_at):
     tree = borrow(tree)
     node, block, head = tree.node, tree.block, tree.head
     if head[FREE_NODE] == NO_NODE and head[N_NODES] >= tree.n_below.size:
-        wanted[WANTED_NODES] = head[N_NODES] + _MORE_NODES
+        wanted[NEEDED_NODES] = head[N_NODES] + _MORE_NODES
         return NO_NODE
     child = new_node(tree, 0)
     tree.share[child] = tree.share[record // NODE_FIELDS] / child_count(node, record)

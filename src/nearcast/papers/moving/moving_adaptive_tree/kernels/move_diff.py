@@ -12,7 +12,7 @@ from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.kernels.simd import prefetch
 from nearcast.moving.kernels.live_messages import has_words
-from nearcast.papers.boolean.adaptive_tree.kernels.maintain import widen_leaf, wider_room
+from nearcast.papers.boolean.adaptive_tree.kernels.maintain import widen_leaf, wider_capacity
 from nearcast.papers.boolean.adaptive_tree.kernels.nodes import unproven_bits
 from nearcast.papers.boolean.adaptive_tree.kernels.rebuild import is_check_due
 from nearcast.papers.boolean.adaptive_tree.layout import (
@@ -93,7 +93,7 @@ def keeps_shape(tree, new_queue, n_new, seen, mark, options):
         elif seen[own] != -mark:
             size, room = node[record + SIZE], node[record + EXTRA]
             if size == room:
-                room = wider_room(size, leaf_size)
+                room = wider_capacity(size, leaf_size)
                 n_entries += room
             if size + 1 >= leaf_size and size + 1 == room:
                 return False
@@ -135,7 +135,7 @@ def change_leaves(tree, entries, ways, seen, mark, clause, box, words, leaf_size
             block[node[record + FIRST] + N_CHANGES] += 1
             continue
         if node[record + SIZE] == node[record + EXTRA]:
-            widen_leaf(tree, record, wider_room(node[record + SIZE], leaf_size))
+            widen_leaf(tree, record, wider_capacity(node[record + SIZE], leaf_size))
         entry = node[record + FIRST] + node[record + SIZE]
         entry_clause[entry], signature[entry] = clause, unproven_bits(rank, 0, n_ranks, proven[number])
         for side in range(4):
