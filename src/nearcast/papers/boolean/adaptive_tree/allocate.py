@@ -1,4 +1,4 @@
-"""Make the arrays of the tree and of the work in hand, empty or with more room."""
+"""Allocate the arrays of the tree and of the work in progress, empty or larger."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from nearcast.papers.boolean.adaptive_tree.layout import (
     WorkArrays,
 )
 
-# Arrays of the tree that grow: field of `head`, elements of each per unit counted, what is wanted.
+# Arrays of the tree that grow: the field of `head` that counts units, elements per unit, the field of `needed`.
 _GROWING = {
     "node": (N_NODES, NODE_FIELDS, NEEDED_NODES),
     "n_below": (N_NODES, 1, NEEDED_NODES),
@@ -53,7 +53,7 @@ _GROWING = {
     "signature": (N_ENTRIES, 1, NEEDED_ENTRIES),
     "box": (N_ENTRIES, 4, NEEDED_ENTRIES),
 }
-# Arrays of the work that grow: elements of each per unit counted, how many more, what is wanted.
+# Arrays of the work that grow: elements per unit, elements in addition, the field of `needed`.
 _WIDENING = {
     "clause": (1, 0, NEEDED_LOCAL),
     "box": (4, 0, NEEDED_LOCAL),
@@ -68,12 +68,12 @@ _WIDENING = {
     "pending": (ITEM_FIELDS, 0, NEEDED_PENDING),
     "pending_region": (REGION_FIELDS, 0, NEEDED_PENDING),
 }
-# Some more than is asked for, lest growing becomes the work.
+# More than is needed, so that arrays do not grow all the time.
 _GROWTH = 1.25
 
 
 def empty_tree(rank: NDArray[np.int32], region: NDArray[np.float64], n_ranked: int, n_clauses: int) -> TreeArrays:
-    """A root that is an empty leaf, with some room for the entries of `n_clauses`."""
+    """A root that is an empty leaf, with capacity for the entries of about `n_clauses`."""
     head = np.zeros(HEAD_FIELDS, np.int64)
     head[N_NODES], head[FREE_NODE], head[N_BACK], head[DEEPEST] = 1, NO_NODE, n_ranked, 1
     n_nodes, n_entries = 16 + n_clauses // 8, 16 + 2 * n_clauses
@@ -102,7 +102,7 @@ def empty_tree(rank: NDArray[np.int32], region: NDArray[np.float64], n_ranked: i
 
 
 def empty_work(fanout: int, is_optimal: bool, n_local: int, n_keywords: int, n_line: int, n_clauses: int) -> WorkArrays:
-    """Room for `n_local` clauses with `n_keywords` in all, and for marks of `n_line` ranks and `n_clauses` slots."""
+    """Capacity for `n_local` clauses with `n_keywords` in all, and for marks of `n_line` ranks and `n_clauses` slots."""
     most_items = (DEEPEST_LEVEL + 1) * (2 * fanout + 3)
     most_keys = max(MOST_KEYS, fanout) if is_optimal else 0
     n_visits = 64
@@ -138,7 +138,7 @@ def empty_work(fanout: int, is_optimal: bool, n_local: int, n_keywords: int, n_l
 
 
 def resized_tree(tree: TreeArrays, work: WorkArrays) -> tuple[TreeArrays, WorkArrays]:
-    """The same with the room that a kernel asked for, and some more."""
+    """The same with the sizes that a kernel needs, and some more."""
     needed = (_GROWTH * work.needed).astype(np.int64).tolist()
     least = work.needed.tolist()
     grown = {
@@ -153,6 +153,6 @@ def resized_tree(tree: TreeArrays, work: WorkArrays) -> tuple[TreeArrays, WorkAr
 
 
 def trimmed(tree: TreeArrays) -> TreeArrays:
-    """The same without spare room."""
+    """The same without spare capacity."""
     used = {name: getattr(tree, name)[: unit * int(tree.head[field])].copy() for name, (field, unit, _) in _GROWING.items()}
     return tree._replace(**used)

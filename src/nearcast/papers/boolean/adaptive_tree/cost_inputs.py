@@ -1,4 +1,4 @@
-"""What to expect of messages: which keywords they have and where they lie, from a history, or else from the clauses.
+"""Estimate which keywords messages have and where they are, from a history, or else from the clauses.
 
 Paper: §3.3.1.
 """
@@ -17,7 +17,7 @@ from nearcast.papers.boolean.adaptive_tree.kernels.by_space import count_points
 from nearcast.papers.boolean.adaptive_tree.layout import NO_RANK, DensityArrays
 
 _LARGEST = float(np.finfo(np.float64).max)
-# How many messages the frequency among the clauses weighs against what was counted in the history.
+# How many messages the frequency among the clauses is worth against those counted in the history.
 _PRIOR_MESSAGES = 16.0
 _LEAST_LIKELIHOOD = 1e-9
 _LARGEST_SIDE = 512
@@ -27,7 +27,7 @@ _ANYWHERE = 0.05
 
 
 class HistoryArrays(NamedTuple):
-    """What is remembered of past messages; `n` = messages and their keywords in all, zeros if there was no history."""
+    """Counts of past messages; `n` = messages, and their keywords in all; zeros if there was no history."""
 
     n_with: NDArray[np.int64]  # int64[n_keywords]: messages that had the keyword
     n: NDArray[np.int64]  # int64[2]
@@ -46,7 +46,7 @@ def count_history(history: MessageBatch) -> HistoryArrays:
 def likelihoods(
     rank: NDArray[np.int32], frequency: NDArray[np.int64], history: HistoryArrays, message_length: float
 ) -> NDArray[np.float32]:
-    """The share of messages that have a keyword, by rank; at the end that of keywords which come later.
+    """The share of messages that have a keyword, by rank; the last element is for keywords that come later.
 
     Without a history it is the keyword's share among all keywords of the clauses, times the keywords of a message: each is a
     chance to have it. Paper: only the share, as if a message had one keyword.
@@ -73,7 +73,7 @@ def density_of_history(history: MessageBatch) -> DensityArrays:
 
 
 def density_of_clauses(clauses: ClauseArrays, slots: NDArray[np.int32], is_guessing: bool) -> DensityArrays:
-    """Take clauses for messages: who asks about a place sends from there. Without `is_guessing` all places are alike."""
+    """Take the clauses for messages, as if both came from the same locations. Without `is_guessing` all locations are alike."""
     bounds = bounded_boxes(clauses, slots)
     x, y = bounds[0] * 0.5 + bounds[2] * 0.5, bounds[1] * 0.5 + bounds[3] * 0.5
     if is_guessing or len(x) == 0:
@@ -83,7 +83,7 @@ def density_of_clauses(clauses: ClauseArrays, slots: NDArray[np.int32], is_guess
 
 
 def bounded_boxes(clauses: ClauseArrays, slots: NDArray[np.int32]) -> list[NDArray[np.float64]]:
-    """The sides of the boxes that do not reach to the end of the plane."""
+    """The bounds of the boxes that do not reach to the end of the plane."""
     bounds = [clauses.x0[slots], clauses.y0[slots], clauses.x1[slots], clauses.y1[slots]]
     is_bounded = np.all([np.abs(width) < _LARGEST for width in bounds], axis=0)
     return [width[is_bounded] for width in bounds]

@@ -1,4 +1,4 @@
-"""The way of a message through the tree towards a clause, in words."""
+"""The path of a message through the tree to a clause, in words."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from nearcast.papers.boolean.adaptive_tree.layout import (
 
 
 class _Target(NamedTuple):
-    """A clause to be found: its box and its keywords in order."""
+    """The box of a clause or a message, and its keywords in order."""
 
     box: NDArray[np.float64]
     rank: list[int]
 
 
 def explain_path(tree: TreeArrays, clauses: ClauseArrays, messages: MessageArrays, slot: int) -> list[str]:
-    """Follow the first message from node to node towards the clause, to its leaf or to where their ways part."""
+    """Follow the first message from node to node towards the clause, to its leaf or to where their paths part."""
     start, stop = int(clauses.keyword_start[slot]), int(clauses.keyword_start[slot + 1])
     bounds = (clauses.x0, clauses.y0, clauses.x1, clauses.y1)
     clause = _Target(np.array([bound[slot] for bound in bounds]), _ranked(tree, clauses.keyword[start:stop].tolist()))
@@ -64,7 +64,7 @@ def _ranked(tree: TreeArrays, keywords: list[int]) -> list[int]:
 def _by_keyword(
     tree: TreeArrays, node: tuple[int, int, int], clause: _Target, message: _Target, offset: int, position: int
 ) -> tuple[int, int, int, str]:
-    """The next node (negative: their ways part), the offset and position there, and what there is to tell."""
+    """The next node (negative: their paths part), the offset and position there, and a line of explanation."""
     first, n_cuts, extra = node
     description = f"{n_cuts} cuts by keyword number {offset + 1}"
     if offset >= len(clause.rank):
@@ -81,7 +81,7 @@ def _by_keyword(
 def _by_space(
     tree: TreeArrays, node: tuple[int, int, int], clause: _Target, message: _Target, region: NDArray[np.float64]
 ) -> tuple[int, str]:
-    """The next node (negative: their ways part), and what there is to tell; the region is narrowed to its cell."""
+    """The next node (negative: their paths part), and a line of explanation; the region is narrowed to its cell."""
     first, size, extra = node
     n_columns, n_rows = size // ROWS, size % ROWS
     bounds = int(tree.block[first + BOUNDS])
@@ -90,7 +90,7 @@ def _by_space(
         return extra, f"{description}: the clause covers the region, which every message enters"
     strips = []
     for axis, (at, n_strips) in enumerate(((bounds + 1, n_columns), (bounds + n_columns, n_rows))):
-        # The lower left corner of what both have in common; where there is nothing in common, no strip.
+        # The strip of the lower left corner of the intersection, if there is one.
         low = max(int(strip_of(tree.bound, at, n_strips, box[axis])) for box in (clause.box, message.box))
         high = min(int(strip_of(tree.bound, at, n_strips, box[axis + 2])) for box in (clause.box, message.box))
         strips.append(low if low <= high else -1)

@@ -1,4 +1,4 @@
-"""`adaptive_tree`: owns the tree, builds it, keeps it up to date and asks it."""
+"""`adaptive_tree`: builds the tree, keeps it up to date and matches."""
 
 from __future__ import annotations
 
@@ -73,14 +73,14 @@ _CHOICES = {
 
 @dataclass(frozen=True, slots=True)
 class AdaptiveTreeParameters(Parameters):
-    """How the tree is divided, and when a part of it is built anew.
+    """How the tree is divided, and when a part of it is rebuilt.
 
     `fanout`: most cuts or cells of a node. `leaf_size`: a leaf with as many clauses is divided if that pays. `partition`: how
     cuts are chosen. `priority`: what decides between keyword and space. `keyword_order`: the order in which the keywords of a
     clause are used. `is_refining`: a cut of several keywords may be divided by the same keyword again. `max_copies`: copies of
-    a clause, on average. `rebuild`: whether a node whose clauses have come to lie otherwise than when it was divided
-    (`drift_limit`, a divergence) is built anew; `is_noise_corrected`: only beyond what chance alone brings about;
-    `least_change`: and not before this share of its clauses is new or gone. Where there is no history: `message_length`:
+    a clause, on average. `rebuild`: whether a node is rebuilt when the distribution of its clauses has drifted since it was
+    divided (`drift_limit`, a divergence); `is_noise_corrected`: only beyond what chance alone explains; `least_change`: and
+    not before this share of its clauses was added or removed. Where there is no history: `message_length`:
     keywords of a message; `is_guessing`: messages are expected where the clauses are, rather than by area.
     """
 
@@ -130,7 +130,7 @@ class AdaptiveTreeParameters(Parameters):
 
 
 class _Scratch(threading.local):
-    """Room of one thread for the nodes that a message reaches; touched only as far as it is used."""
+    """Scratch arrays of one thread for the nodes that a message reaches; touched only as far as they are used."""
 
     def __init__(self) -> None:
         self._queue: NDArray[np.int32] = np.empty(0, np.int32)
@@ -145,7 +145,7 @@ class _Scratch(threading.local):
 
 
 class AdaptiveTree(BooleanIndex):
-    """Each node divided by the l-th keyword or by a grid, as the cost of matching says; leaves with clauses and boxes."""
+    """Each node is divided by the l-th keyword or by a grid, whichever costs less; leaves have clauses and boxes."""
 
     name = "adaptive_tree"
     aliases = ("ap-tree",)
@@ -160,7 +160,7 @@ class AdaptiveTree(BooleanIndex):
         self._scratch = _Scratch()
         self._options = self.parameters.options()
         self._history = cost_inputs.no_history()
-        # No kernel yet: a matcher that is opened takes over saved arrays at once.
+        # Without a kernel: a matcher that is opened replaces these arrays at once.
         self._tree = empty_tree(np.zeros(0, np.int32), np.zeros(4), 0, 0)
         nowhere = DensityArrays(np.zeros(4), np.array([0, 0, 0, 0, 0, 0, 1.0]))
         at_rest = MotionArrays(np.zeros(0, np.float32), np.zeros(MOTION_FIELDS))
@@ -175,7 +175,7 @@ class AdaptiveTree(BooleanIndex):
     # --- building and updating -----------------------------------------------------------------------------------------
 
     def build(self, clauses: ClauseStore, history: MessageBatch | None = None) -> None:
-        """Without a history, that of an earlier build still counts."""
+        """Without a history, that of an earlier build is used."""
         slots = np.flatnonzero(clauses.layout().is_alive).astype(np.int32)
         if history is not None and len(history):
             self._history = cost_inputs.count_history(history)
@@ -183,11 +183,11 @@ class AdaptiveTree(BooleanIndex):
         self._build_of(clauses, slots)
 
     def _motion(self, n_clauses: int) -> MotionArrays:
-        """How the clauses move, when the tree is built for so many of them."""
+        """How the clauses move, when the tree is built for `n_clauses` of them."""
         return self._inputs.motion
 
     def _build_of(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> None:
-        """Build the whole tree anew for the clauses at `slots`, with a new order of keywords."""
+        """Rebuild the whole tree for the clauses at `slots`, with a new order of keywords."""
         layout, parameters, n = clauses.layout(), self.parameters, len(slots)
         frequency = np.zeros(clauses.n_keywords, np.int64)
         count_clauses(layout.keyword_start, layout.keyword, slots, frequency, 1)
@@ -241,7 +241,7 @@ class AdaptiveTree(BooleanIndex):
                 self._rebuild(clauses, slots[position:] if step > 0 else slots[:0])
 
     def _rebuild(self, clauses: ClauseStore, coming: NDArray[np.int32]) -> None:
-        """Build anew what is filed, and rank the keywords that are about to come."""
+        """Rebuild the tree, and rank the keywords of the clauses that come next."""
         filed = np.empty(int(self._tree.head[N_FILED]), np.int32)
         collect_clauses(self._tree, ROOT, self._work.stack, self._work.seen, filed)
         self._tree.head[N_REBUILT] += 1
@@ -306,7 +306,7 @@ class AdaptiveTree(BooleanIndex):
 
 
 def _ranks(frequency: NDArray[np.int64], is_rare_first: bool) -> tuple[NDArray[np.int32], int]:
-    """The place of each keyword that some clause has, the smaller id first among equals; and how many there are."""
+    """The rank of each keyword that some clause has, the smaller id first on a tie; and how many there are."""
     used = np.flatnonzero(frequency)
     key = frequency[used] if is_rare_first else -frequency[used]
     rank = np.full(len(frequency), NO_RANK, np.int32)

@@ -1,4 +1,4 @@
-"""What a message costs in the trie and in the quadtree, estimated from a few figures of both."""
+"""What a message costs in the trie and in the quadtree: estimates from a few figures of both, and their calibration."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from nearcast.papers.boolean.cost_filter.kernels import QUADTREE_STEP, TRIE_STEP
 from nearcast.papers.boolean.pivot_quadtree.kernels import MessageCells, QuadtreeArrays
 from nearcast.papers.boolean.region_trie.kernels import TrieArrays, TrieEntries
 
-# Paper: lists are counted on "the k-th level" of the quadtree; k is not given. As many cells as lists or more, up to 512 x 512.
+# Paper: lists are counted on "the k-th level" of the quadtree; k is not given. At least as many cells as lists, up to 512 x
+# 512.
 _MOST_CELLS = 512
 
 
@@ -52,14 +53,14 @@ class Factors(NamedTuple):
 
 
 class LengthFactors(NamedTuple):
-    """Those factors that depend on the number of known words of a message only, for 0, 1, … words."""
+    """The factors that depend only on the number of known words of a message, for 0, 1, … words."""
 
     trie_steps: NDArray[np.float64]
     steps_per_list: NDArray[np.float64]
 
 
 def length_factors(figures: CostArrays, n_ranks: int, n_levels: int, most_words: int) -> LengthFactors:
-    """The factors of messages of up to `most_words` words, each once: a batch looks them up."""
+    """The factors of messages of up to `most_words` words, as a table for batches."""
     n_words = np.arange(most_words + 1)
     n_set = float(figures.words_per_cell[0])
     per_list = n_levels * np.minimum(_log(n_words) * n_set, _log(n_set) * n_words)
@@ -92,13 +93,13 @@ def lists_met(figures: CostArrays, n_columns: int, cells: MessageCells) -> NDArr
 
 
 def _trie_steps(figures: CostArrays, n_words: NDArray[np.int64], n_ranks: int) -> NDArray[np.float64]:
-    """Steps in the trie for messages of so many known words, taken for spread evenly over the vocabulary."""
+    """Steps in the trie for messages with these numbers of known words, assumed to be spread evenly over the vocabulary."""
     words = n_words[:, None].astype(np.float64)
     sizes, fanout = figures.level_size, figures.fanout[: len(figures.level_size) - 1]
     by_keywords = _log(words) * sizes[1:]
     by_children = words * _log(fanout) * sizes[:-1]
     share = np.minimum(1.0, words / max(1, n_ranks))
-    # A node of level i is reached if the message has the i words on the way to it.
+    # A node of level i is reached if the message has the i words on the path to it.
     steps: NDArray[np.float64] = (np.minimum(by_keywords, by_children) * share ** np.arange(len(fanout))).sum(axis=1)
     np.maximum(steps, 1.0, out=steps)
     return steps
@@ -130,23 +131,21 @@ def _log(n: NDArray[np.int64] | NDArray[np.float64] | float) -> NDArray[np.float
     return result
 
 
-# -- Time sample messages in both structures, so that estimates of either can be compared.
-
 N_SAMPLES = 200
 _N_GROUPS = 16
 _N_RUNS = 3
 _LEAST_MICROSECONDS = 2000.0
 _MOST_REPEATS = 20
 _SEED = 2015
-# Noise must not turn more steps into less time.
+# Noise must not make more steps take less time.
 _EXPONENTS = (0.0, 1.2)
 _LEAST_SPREAD = 0.5
-# Paper: short messages have 6-20 words, long ones 100-1000. Here: the words of so many clauses, at a point or over a region.
+# Paper: short messages have 6-20 words, long ones 100-1000. Here: the words of several clauses, at a point or over a region.
 _CLAUSES_OF_A_MESSAGE = (3, 8, 40, 200)
 
 
 class Fit(NamedTuple):
-    """A message takes about unit_cost * factor ** exponent * … microseconds, give or take the factor exp(error)."""
+    """A message takes about unit_cost * factor ** exponent * … microseconds, within a factor of exp(error)."""
 
     unit_cost: float
     exponent: NDArray[np.float64]
@@ -191,14 +190,14 @@ def fit_cost(factors: Sequence[NDArray[np.float64]], match: Callable[[NDArray[np
     logs = np.log(np.stack(factors, axis=1))
     groups = [np.arange(len(logs))]
     for column in logs.T:
-        # So many parts by each factor that there are about as many groups in all.
+        # As many parts by each factor as make about `_N_GROUPS` groups in all.
         n_parts = round(_N_GROUPS ** (1 / len(factors)))
         groups = [part for rows in groups for part in np.array_split(rows[np.argsort(column[rows], kind="stable")], n_parts)]
     groups = [rows for rows in groups if len(rows)]
     x = np.stack([logs[rows].mean(axis=0) for rows in groups])
     y = np.log([_microseconds_per_message(match, rows) for rows in groups])
     deviation = x - x.mean(axis=0)
-    # A factor that hardly varies tells nothing about its exponent: it is drawn to 1, as in the paper.
+    # A factor that hardly varies says nothing about its exponent, which is then pulled to 1, as in the paper.
     pull = _LEAST_SPREAD * np.eye(len(factors))
     slope = np.linalg.solve(deviation.T @ deviation + pull, deviation.T @ (y - y.mean()) + pull @ np.ones(len(factors)))
     exponent = np.clip(slope, *_EXPONENTS)
@@ -207,7 +206,7 @@ def fit_cost(factors: Sequence[NDArray[np.float64]], match: Callable[[NDArray[np
 
 
 def _microseconds_per_message(match: Callable[[NDArray[np.int64]], object], rows: NDArray[np.int64]) -> float:
-    """The group is repeated until what a call costs of its own does not count."""
+    """The group is repeated until the fixed cost of a call is negligible."""
     once = microseconds(lambda: match(rows))
     n_times = min(max(int(_LEAST_MICROSECONDS / once), 1), _MOST_REPEATS)
     repeated = np.tile(rows, n_times)
@@ -215,7 +214,7 @@ def _microseconds_per_message(match: Callable[[NDArray[np.int64]], object], rows
 
 
 def microseconds(run: Callable[[], object]) -> float:
-    """The least of a few runs, in time of this thread, so that compiling and other work on the machine do not count."""
+    """The least of a few runs, in time of this thread, without compilation and other work on the machine."""
     fastest = np.inf
     for _ in range(_N_RUNS):
         begin = time.thread_time()

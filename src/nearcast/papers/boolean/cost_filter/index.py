@@ -1,4 +1,4 @@
-"""`cost_filter`: owns a trie and a quadtree over the same clauses, and the figures that choose between them."""
+"""`cost_filter`: a trie and a quadtree over the same clauses, and the cost model that chooses between them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from nearcast.papers.boolean.region_trie.index import NO_CLAUSES, explain_trie, 
 from nearcast.papers.boolean.region_trie.kernels import BY_COST, RankedMessages, TrieArrays, TrieEntries
 from nearcast.papers.boolean.region_trie.kernels import match_messages as match_by_trie
 
-# Below, either structure answers in no time, and building must not take longer than what it saves.
+# With fewer clauses either structure is fast, and calibration would take longer than it saves.
 LEAST_CALIBRATED = 4096
 _PROHIBITIVE = 1e100
 _NO_LENGTHS = LengthFactors(np.empty(0), np.empty(0))
@@ -61,7 +61,7 @@ _WINDOWS = 1 << 16
 class CostFilterParameters(Parameters):
     """`calibrate`: time sample messages at build, of the history if there is one; False = steps cost 1, as in the paper.
 
-    Answers are the same either way. The others are those of `region_trie` and `pivot_quadtree`.
+    Answers are the same in both cases. The other options are those of `region_trie` and `pivot_quadtree`.
     """
 
     calibrate: bool = True
@@ -89,7 +89,7 @@ class _Encoded(NamedTuple):
     cells: MessageCells
 
     def rows(self, rows: NDArray[np.int64]) -> _Encoded:
-        """Some messages of the batch; nothing reads their keywords any more, only the ranks."""
+        """Some messages of the batch, without their keywords: only the ranks are read."""
         start, rank = take_lists(self.ranked.start, self.ranked.rank, rows)
         bounds = (bound[rows] for bound in self.messages[2:])
         none = np.zeros(len(rows) + 1, np.int64), np.empty(0, np.int32)
@@ -131,7 +131,7 @@ class CostFilter(BufferedIndex):
             words = layout.keyword_start, layout.keyword
             sample = costs.sample_from_clauses(entries.box, entries.clause, *words, clauses.n_keywords)
         encoded = self._encoded(sample)
-        # Lists are verified directly meanwhile, so that a look at a clause can be told from a step in the trie.
+        # Meanwhile lists are verified directly, so that the test of a clause is measured apart from a step in the trie.
         self._costs = self._costs._replace(unit_cost=np.array([_PROHIBITIVE, 1.0, 1.0]))
         steps, *lists = self._factors(encoded)
         trie = costs.fit_cost([steps], lambda rows: self._match_by_trie(clauses, encoded.rows(rows)))
@@ -143,12 +143,12 @@ class CostFilter(BufferedIndex):
         self._costs = self._costs._replace(
             unit_cost=np.array([trie.unit_cost, quadtree.unit_cost, test]),
             exponent=np.concatenate([trie.exponent, quadtree.exponent]),
-            # The trie is by far the dearer one where it is taken by mistake (long messages), so both must be wrong for that.
+            # Choosing the trie by mistake (for long messages) costs by far the most, so both estimates must be wrong for that.
             caution=np.exp([trie.error + quadtree.error]),
         )
 
     def estimates(self, messages: MessageBatch) -> Estimates:
-        """What each message is expected to cost in either structure; the trie is taken only if it is clearly cheaper."""
+        """What each message is expected to cost in either structure; the trie is chosen only if it is clearly cheaper."""
         return self._estimated(self._encoded(messages))
 
     def _estimated(self, encoded: _Encoded) -> Estimates:

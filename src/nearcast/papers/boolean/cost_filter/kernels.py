@@ -11,7 +11,7 @@ from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.papers.boolean.pivot_quadtree.kernels import OUTPUT_FULL, begins_needed, find_lists, verify_items
 from nearcast.papers.boolean.region_trie.kernels import BY_COST, box_meets, n_halvings, push_children, seek, stamp_ranks
 
-# Positions in the unit costs: a step in the trie, a step in the quadtree, a look at a clause of a list.
+# Positions in the unit costs: a step in the trie, a step in the quadtree, the test of a clause of a list.
 TRIE_STEP, QUADTREE_STEP, TEST = 0, 1, 2
 
 FRAME_FIELDS = 5  # node, level, where the message goes on, first window, last window
@@ -23,32 +23,32 @@ class CostArrays(NamedTuple):
 
     unit_cost: np.ndarray  # float64[3]: microseconds, or 1 each; at TRIE_STEP, QUADTREE_STEP, LOOK
     exponent: np.ndarray  # float64[3]: of the steps in the trie, of the lists met, of the steps per list; 1 if not calibrated
-    caution: np.ndarray  # float64[1]: the trie is taken only if it is estimated to be so many times cheaper; at least 1
+    caution: np.ndarray  # float64[1]: the trie is chosen only if it is estimated to be cheaper by this factor; at least 1
     level_size: np.ndarray  # float64[n_levels]: trie nodes on each level, 1 for the root
     fanout: np.ndarray  # float64[n_levels + 1]: mean number of children on each level; the last ones are 0
     words_per_clause: np.ndarray  # float64[1]: mean, at least 1
     words_per_cell: np.ndarray  # float64[1]: mean size of the sets of a quadtree node
-    lists_before: np.ndarray  # float64[(side + 1)**2]: lists in the grid cells below and left of each corner
+    lists_before: np.ndarray  # float64[(width + 1)**2]: lists in the grid cells below and left of each corner
 
 
 class HybridScratch(NamedTuple):
-    """Room of the walk; where it does not suffice, lists are verified directly."""
+    """Arrays of the walk; where they are too small, lists are verified directly."""
 
     stamp: np.ndarray  # int32[n_ranks + 1]
     stack: np.ndarray  # int32[]: of the walk of the trie
     search_stack: np.ndarray  # int32[]: of the search in the quadtree
     list_nodes: np.ndarray  # int32[n quadtree nodes]
-    frame: np.ndarray  # int64[FRAME_FIELDS * room]
-    window: np.ndarray  # int64[WINDOW_FIELDS * room]
+    frame: np.ndarray  # int64[FRAME_FIELDS * capacity]
+    window: np.ndarray  # int64[WINDOW_FIELDS * capacity]
 
 
 @inline_kernel
 def pruning_is_dearer(n_items, n_windows, n_children, n_words, fanout_below, share, words_per_clause, step, test_cost):
-    """Whether going on in the trie costs more than looking at every clause in the windows.
+    """Whether continuing in the trie costs more than testing every clause in the windows.
 
     Paper: C_L > C_V with Eq 5 and 6. The steps below a node are estimated from its own children, not from a whole level,
     a look-up takes one step whatever the length of the message (stamps), and every window is searched for each child that
-    may be entered, not once. Windows are taken for equally long.
+    may be entered, not once. Windows are assumed to be equally long.
     """
     if n_words < n_children:
         steps = min(n_children, n_words * (1 + 2 * n_halvings(n_children // max(n_words, 1))))
@@ -62,10 +62,10 @@ def pruning_is_dearer(n_items, n_windows, n_children, n_words, fanout_below, sha
 
 @kernel
 def prune_lists(trie, tree, entries, costs, is_alive, ranked, cells, messages, message, mark, scratch, n_lists, n_out, output):
-    """Append the matches in the lists found by walking the trie with them; returns the number of pairs then, or NO_ROOM.
+    """Append the matches in the lists found, walking the trie with them; returns the number of pairs then, or OUTPUT_FULL.
 
-    A window is what a list holds below a trie node: lists are in trie order, so two searches find it. A node without
-    windows is not entered; one where pruning does not pay, or for whose children there is no room, is verified directly.
+    A window is the part of a list below a trie node: lists are in trie order, so two searches find it. A node without
+    windows is not entered. A node where pruning does not pay, or whose children do not fit, is verified directly.
     Paper: HybridPrune, with the windows verified in the leaves instead of the whole leaf, and no further descent from them.
     """
     stamp, stack, frame, window, list_nodes = scratch.stamp, scratch.stack, scratch.frame, scratch.window, scratch.list_nodes
@@ -95,7 +95,7 @@ def prune_lists(trie, tree, entries, costs, is_alive, ranked, cells, messages, m
         n_visited += 1 + (ending_stop[node] > below_first[node])
         n_items = 0
         for i in range(window_first, window_stop):
-            # What ends here has all its words in the message: only boxes are verified.
+            # The message has all words of the clauses that end here: only boxes are verified.
             first, stop, list_node = window[WINDOW_FIELDS * i], window[WINDOW_FIELDS * i + 1], window[WINDOW_FIELDS * i + 2]
             needed = begins_needed(column, row, cell_x[list_node], cell_y[list_node])
             while first < stop and item[first] < ending_stop[node]:
@@ -227,7 +227,7 @@ def match_messages(trie, tree, entries, costs, is_alive, ranked, cells, messages
 
 @kernel
 def estimate_lists_met(before, width, per_cell, x0, y0, x1, y1, n_met):
-    """Fill `n_met` with about how many lists each message meets; `before` is summed over a grid of `width` cells each way."""
+    """Estimate how many lists each message meets, from `before`, which is summed over `width` by `width` cells."""
     for message in range(n_met.size):
         total = 0.0
         for corner in range(4):
@@ -246,7 +246,7 @@ def estimate_lists_met(before, width, per_cell, x0, y0, x1, y1, n_met):
 
 @kernel
 def count_items(tree, ranked, cells, mark, scratch):
-    """How many items stand in the lists that the messages of a batch may match."""
+    """How many items are in the lists that the messages of a batch may match."""
     stamp, stack, list_nodes = scratch.stamp, scratch.search_stack, scratch.list_nodes
     cell_x, cell_y, cell_size, child_start = tree.cell_x, tree.cell_y, tree.cell_size, tree.child_start
     cover_start, cover, other_start, other = tree.cover_start, tree.cover, tree.other_start, tree.other

@@ -1,4 +1,4 @@
-"""`frequency_pyramid`: owns the pyramid and keeps it up to date."""
+"""`frequency_pyramid`: allocates, builds and updates the pyramid, and matches."""
 
 from __future__ import annotations
 
@@ -62,19 +62,20 @@ from nearcast.papers.boolean.frequency_pyramid.layout import (
 from nearcast.papers.boolean.quadtrees.allocate import free_slots
 from nearcast.papers.boolean.quadtrees.cost_inputs import frame_of_clauses
 
-# Built anew when this many clauses have come one by one, and as many as were built: then the grids fit their region again.
+# Rebuilt when at least this many clauses were inserted since the build, and as many as it had: then the grids fit again.
 _LEAST_REBUILT = 1024
-_EDGES = 256  # edges that a message looks for at once
+_EDGES = 256  # edges that a message looks up at once
 
 
 @dataclass(frozen=True, slots=True)
 class FrequencyPyramidParameters(Parameters):
-    """How far lists grow, and how far down the pyramid goes.
+    """How long lists get, and how far down the pyramid goes.
 
     `list_size`: a keyword with more clauses than this in a cell is frequent there and gets a trie. `node_size`: clauses that
-    may end at one node of a trie before the smaller ones go a grid down. `max_depth`: the finest grid has 2^max_depth cells on
-    a side. `is_sharing`: whether neighbouring cells share lists. `cleaned`: slots that each clause that comes or goes makes the
-    cleaner look at. Paper: theta = 5, a finest grid of 512 cells; the authors' program sends down from 20 on, slower here.
+    may end at one node of a trie before the smaller ones move to the next finer grid. `max_depth`: the finest grid has
+    2^max_depth columns and rows. `is_sharing`: whether neighbouring cells share lists. `cleaned`: slots that the cleaner visits
+    for each inserted or deleted clause. Paper: theta = 5, a finest grid of 512 columns; the authors' program uses 20, which is
+    slower here.
     """
 
     list_size: int = 5
@@ -91,7 +92,7 @@ class FrequencyPyramidParameters(Parameters):
 
 
 class FrequencyPyramid(BooleanIndex):
-    """Each clause under its rarest keyword in the coarsest grid; what is frequent goes into tries, and from full tries down."""
+    """Each clause under its rarest keyword in the coarsest grid; frequent keywords get tries, and full tries a finer grid."""
 
     name = "frequency_pyramid"
     aliases = ("fast",)
@@ -107,13 +108,13 @@ class FrequencyPyramid(BooleanIndex):
         options = self.parameters
         self._options = Options(options.list_size, options.node_size, options.max_depth, int(options.is_sharing))
         self._stamps = Stamps()
-        # No kernel yet: a matcher that is opened takes over saved arrays at once.
+        # Without a kernel: a matcher that is opened replaces these arrays at once.
         self._pyramid = empty_pyramid(np.zeros(6), 1)
 
     # --- building and updating -----------------------------------------------------------------------------------------
 
     def build(self, clauses: ClauseStore, history: MessageBatch | None = None) -> None:
-        """File all, one by one; what is rare is known from the first on. The history is not used."""
+        """File all clauses, one by one; keywords are counted before the first. The history is not used."""
         layout = clauses.layout()
         slots = np.flatnonzero(layout.is_alive).astype(np.int32)
         frame = frame_of_clauses(layout, slots, self.parameters.max_depth)
@@ -138,7 +139,7 @@ class FrequencyPyramid(BooleanIndex):
             self._pyramid, work = resized_pyramid(self._pyramid, work)
 
     def delete(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> None:
-        """Clauses stay where they are and are skipped, until the cleaner or a full list comes upon them."""
+        """Clauses stay where they are and are skipped, until the cleaner or a full list removes them."""
         layout = clauses.layout()
         count_anchors(self._pyramid.frequency, layout.keyword_start, layout.keyword, slots, -1)
         self._pyramid.head[N_FILED] -= len(slots)
@@ -189,7 +190,7 @@ class FrequencyPyramid(BooleanIndex):
 
 
 def _match_scratch(pyramid: PyramidArrays, max_depth: int, messages: MessageBatch) -> tuple[NDArray[np.int64], ...]:
-    """Scratch of a match: keys and bits by depth, edges, homes, places; lists found, nodes in line, cells ahead."""
+    """Scratch of a match: keys and bits by depth; edges with slots and keys; lists, queue of nodes, stack of cells."""
     longest = int(np.diff(messages.arrays.keyword_start).max(initial=0)) + 1
     n_lists, n_nodes = int(pyramid.head[N_LISTS]), int(pyramid.head[N_NODES])
     sizes = (
@@ -201,8 +202,6 @@ def _match_scratch(pyramid: PyramidArrays, max_depth: int, messages: MessageBatc
     )
     return tuple(np.empty(size, np.int64) for size in sizes)
 
-
-# -- Make the arrays of a pyramid: empty, with the room that a kernel asked for, without spare room.
 
 _FEWEST_SLOTS = 16
 
@@ -240,7 +239,7 @@ def resized_frequency(pyramid: PyramidArrays, n_anchors: int) -> PyramidArrays:
 
 
 def resized_pyramid(pyramid: PyramidArrays, work: WorkArrays) -> tuple[PyramidArrays, WorkArrays]:
-    """At least the sizes that a kernel asked for; what was too small grows by a quarter as well."""
+    """The same with at least the sizes that a kernel needs; arrays that were too small grow by a quarter more."""
     needed = work.needed.tolist()
     head = pyramid.head
     if (n_nodes := NODE_FIELDS * needed[NEEDED_NODES]) > len(pyramid.node):
@@ -250,7 +249,7 @@ def resized_pyramid(pyramid: PyramidArrays, work: WorkArrays) -> tuple[PyramidAr
     if (n_slots := needed[NEEDED_SLOTS]) > len(pyramid.slot) // 2:
         slot = free_slots(n_slots)
         rehash(slot, pyramid.slot)
-        # Every edge has another place now: the cleaner begins its round again.
+        # Every edge has another slot now: the cleaner begins its round again.
         head[N_UNCLEANED] = len(slot) // 2 if head[N_UNCLEANED] else 0
         pyramid = pyramid._replace(slot=slot)
     if (n_items := ITEM_FIELDS * needed[NEEDED_ITEMS]) > len(work.item):
@@ -259,7 +258,7 @@ def resized_pyramid(pyramid: PyramidArrays, work: WorkArrays) -> tuple[PyramidAr
 
 
 def trimmed(pyramid: PyramidArrays) -> PyramidArrays:
-    """The same without spare room."""
+    """The same without spare capacity."""
     head = pyramid.head
     pyramid = pyramid._replace(node=pyramid.node[: NODE_FIELDS * int(head[N_NODES])].copy())
     return _with_words(pyramid, pyramid.word[: int(head[N_WORDS])].copy())
@@ -269,13 +268,10 @@ def _with_words(pyramid: PyramidArrays, word: NDArray[np.int64]) -> PyramidArray
     return pyramid._replace(word=word, number=word.view(np.float64))
 
 
-# -- The way of a message down the pyramid towards a clause, in words.
-
-
 def explain_path(
     pyramid: PyramidArrays, max_depth: int, clauses: ClauseArrays, messages: MessageArrays, slot: int
 ) -> list[str]:
-    """Follow the first message from grid to grid towards the clause, to its list or to where their ways part."""
+    """Follow the first message from grid to grid towards the clause, to its list or to where their paths part."""
     n_path = int(path_length(clauses.keyword_start, slot))
     path = [int(nth_anchor(clauses.keyword_start, clauses.keyword, slot, at)) for at in range(n_path)]
     known = {NO_ANCHOR} | {1 + int(keyword) for keyword in messages.keyword[: int(messages.keyword_start[1])]}

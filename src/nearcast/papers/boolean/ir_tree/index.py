@@ -1,4 +1,4 @@
-"""`ir_tree`: owns the R-tree and the inverted files of its nodes."""
+"""`ir_tree`: an R-tree with an inverted file in each node."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class IRTreeParameters(Parameters):
 
 
 class IRTree(BufferedIndex):
-    """R-tree with an inverted file in each node. Built whole: a split would file a node's entries anew on each level."""
+    """R-tree with an inverted file in each node. Built as a whole: a split would change the files on every level."""
 
     name = "ir_tree"
     aliases = ("ir-tree",)
@@ -114,9 +114,6 @@ class IRTree(BufferedIndex):
         self._index = InvertedTreeArrays(tree, KeywordListArrays(*(arrays[f"lists_{n}"] for n in KeywordListArrays._fields)))
 
 
-# -- Fill the inverted file of each node, from the leaves up.
-
-
 def file_keywords(tree: RTreeArrays, clauses: ClauseArrays) -> InvertedTreeArrays:
     """File the entries of each node under the keywords below them; a clause without keywords under NO_KEYWORD."""
     width = tree.head[WIDTH]
@@ -138,7 +135,7 @@ def file_keywords(tree: RTreeArrays, clauses: ClauseArrays) -> InvertedTreeArray
 
 
 def _entry_of_each_node(tree: RTreeArrays) -> NDArray[np.int64]:
-    """Where each node stands in its parent; NO_NODE for the root."""
+    """The entry of each node in its parent; NO_NODE for the root."""
     entry_of_node = np.full(len(tree.level), NO_NODE, np.int64)
     for level in range(1, int(tree.level[tree.head[ROOT]]) + 1):
         entries = entries_of_level(tree, level)

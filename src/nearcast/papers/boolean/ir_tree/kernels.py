@@ -1,4 +1,4 @@
-"""The arrays of the R-tree with an inverted file in each node."""
+"""Walk the R-tree along the inverted files of its nodes; count the keywords of each clause in the leaves."""
 
 from __future__ import annotations
 
@@ -13,21 +13,18 @@ from nearcast.papers.boolean.kernels.rtree import ROOT, WIDTH, RTreeArrays
 
 
 class InvertedTreeArrays(NamedTuple):
-    """Group `n` of the lists is the inverted file of node `n`: under each keyword, the places of the entries that have it."""
+    """Group `n` of the lists is the inverted file of node `n`: for each keyword, the positions of the entries with it."""
 
     tree: RTreeArrays
     lists: KeywordListArrays
-
-
-# -- Walk the R-tree along the inverted files of its nodes; count the keywords of each clause in the leaves.
 
 
 @kernel
 def match_messages(index, clauses, messages, scratch, mark, first, n_out, output):
     """Append every matching pair; see `kernel_calls.run_until_it_fits` for `first`, `n_out` and the result.
 
-    A child is visited if one of its keywords is in the message and its box meets the message. In a leaf a clause is found
-    whose number of hits is its number of keywords. A clause stands in one leaf: no pair is found twice.
+    A child is visited if one of its keywords is in the message and its box meets the message. In a leaf a clause matches
+    if its number of hits is its number of keywords. A clause is in one leaf: no pair is found twice.
     """
     stamp, stack, common, n_hits = scratch
     tree = index.tree

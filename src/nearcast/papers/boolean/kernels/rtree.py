@@ -1,4 +1,4 @@
-"""An R-tree as flat arrays: bulk loading, then single insertions with splits, in nodes with a fixed number of places."""
+"""An R-tree as flat arrays: bulk loading, then single insertions with splits, in nodes of a fixed width."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ NO_NODE = -1
 class RTreeArrays(NamedTuple):
     """Node `n` has the entries `n * width + i` for i < n_entries[n]; an entry is a box and a child.
 
-    Children of a node of level 0 are items, of a higher level nodes one level below. A node has one place more than it may
-    have entries: it is split when the last place is taken.
+    Children of a node of level 0 are items, of a higher level nodes one level below. A node is one entry wider than its
+    capacity: it is split when it is full.
     """
 
-    x0: np.ndarray  # float64[n_nodes_room * places]
+    x0: np.ndarray  # float64[n_nodes * width]
     y0: np.ndarray  # float64[...]
     x1: np.ndarray  # float64[...]
     y1: np.ndarray  # float64[...]
     child: np.ndarray  # int32[...]
-    n_entries: np.ndarray  # int32[n_nodes_room]
-    level: np.ndarray  # int32[n_nodes_room]
-    parent: np.ndarray  # int32[n_nodes_room]; NO_NODE for the root
-    head: np.ndarray  # int64[3]: root, number of nodes, places per node
+    n_entries: np.ndarray  # int32[n_nodes]
+    level: np.ndarray  # int32[n_nodes]
+    parent: np.ndarray  # int32[n_nodes]; NO_NODE for the root
+    head: np.ndarray  # int64[3]: root, nodes in use, width of a node
 
 
 ROOT, N_NODES, WIDTH = 0, 1, 2
@@ -46,7 +46,7 @@ def _allocated(n_nodes: int, head: np.ndarray) -> RTreeArrays:
 
 
 def resized_tree(tree: RTreeArrays, n_nodes: int) -> RTreeArrays:
-    """The same tree with room for at least `n_nodes` nodes."""
+    """The same tree with capacity for at least `n_nodes` nodes."""
     if n_nodes <= len(tree.level):
         return tree
     larger = _allocated(max(n_nodes, len(tree.level) + len(tree.level) // 4), tree.head)
@@ -59,7 +59,7 @@ def resized_tree(tree: RTreeArrays, n_nodes: int) -> RTreeArrays:
 def pack(boxes: list[np.ndarray], items: np.ndarray, capacity: int) -> RTreeArrays:
     """Sort-Tile-Recursive bulk load: slices by centre x, tiles by centre y, nodes evenly full, level by level.
 
-    `boxes` are the four sides x0, y0, x1, y1 of the items.
+    `boxes` are the bounds x0, y0, x1, y1 of the items.
     """
     if len(items) == 0:
         return empty_rtree(capacity)
@@ -84,7 +84,7 @@ def _tile_order(boxes: list[np.ndarray], capacity: int) -> np.ndarray:
     x0, y0, x1, y1 = boxes
     n_tiles = -(-len(x0) // capacity)
     slice_size = capacity * int(np.ceil(np.sqrt(n_tiles)))
-    # Halves are added, not halved sums: a region without bounds has the largest floats as its sides.
+    # Halve first, then add: the bounds of an unbounded region are the largest floats.
     by_x = np.argsort(x0 * 0.5 + x1 * 0.5, kind="stable")
     slice_id = np.empty(len(x0), np.int64)
     slice_id[by_x] = np.arange(len(x0)) // slice_size
@@ -92,7 +92,7 @@ def _tile_order(boxes: list[np.ndarray], capacity: int) -> np.ndarray:
 
 
 def _assemble(levels: list[tuple[list[np.ndarray], np.ndarray, np.ndarray]], capacity: int) -> RTreeArrays:
-    """Number the nodes leaves first; children of level l + 1 are numbers within level l until here."""
+    """Number the nodes, leaves first; children of level l + 1 are still numbers within level l."""
     first_node = np.concatenate([[0], np.cumsum([len(bounds) - 1 for _, _, bounds in levels])])
     n_nodes = int(first_node[-1])
     tree = _allocated(n_nodes, np.array([n_nodes - 1, n_nodes, capacity + 1], np.int64))
@@ -112,7 +112,7 @@ def _assemble(levels: list[tuple[list[np.ndarray], np.ndarray, np.ndarray]], cap
 
 @inline_kernel
 def half_margin(x0, y0, x1, y1):
-    """A quarter of the perimeter. Unlike the area it tells thin boxes and points apart, and the world does not overflow."""
+    """A quarter of the perimeter. Unlike the area it distinguishes thin boxes from points, and it does not overflow."""
     return (x1 * 0.5 - x0 * 0.5) * 0.5 + (y1 * 0.5 - y0 * 0.5) * 0.5
 
 
@@ -200,7 +200,7 @@ def split_node(tree, node):
 
 @kernel
 def entry_of_child(tree, parent, node):
-    """Where a node stands in its parent."""
+    """The entry of a node in its parent."""
     child = tree.child
     entry = parent * tree.head[WIDTH]
     while child[entry] != node:
@@ -233,7 +233,7 @@ def find_leaf(tree, x0, y0, x1, y1):
 
 @kernel
 def put_in_leaf(tree, leaf, x0, y0, x1, y1, item):
-    """Add an item to a leaf and widen the boxes above it. If that takes the last place, `split_full` must follow."""
+    """Add an item to a leaf and widen the boxes above it. If the leaf is full then, `split_full` must follow."""
     put_entry(tree, leaf * tree.head[WIDTH] + tree.n_entries[leaf], x0, y0, x1, y1, item)
     tree.n_entries[leaf] += 1
     node = np.int64(leaf)
@@ -247,7 +247,7 @@ def put_in_leaf(tree, leaf, x0, y0, x1, y1, item):
 
 @inline_kernel
 def is_full(tree, node):
-    """Whether the last place of a node is taken, so that it must be split."""
+    """Whether a node is full, so that it must be split."""
     return tree.n_entries[node] == tree.head[WIDTH]
 
 
@@ -269,7 +269,7 @@ def split_full(tree, node):
 
 @kernel
 def insert_item(tree, x0, y0, x1, y1, item):
-    """Insert one item; needs room for as many new nodes as the tree has levels, plus two."""
+    """Insert one item; needs capacity for as many new nodes as the tree has levels, plus two."""
     node = find_leaf(tree, x0, y0, x1, y1)
     put_in_leaf(tree, node, x0, y0, x1, y1, item)
     while is_full(tree, node):
@@ -287,7 +287,7 @@ def entries_of_level(tree: RTreeArrays, level: int) -> np.ndarray:
 
 
 def path_to_item(tree: RTreeArrays, item: int) -> list[tuple[int, int]]:
-    """The nodes from the root to an item, each with the entry that leads on; the last entry is the item's own."""
+    """The nodes from the root to an item, each with the entry that leads on; the last entry is that of the item."""
     width = int(tree.head[WIDTH])
     entries = entries_of_level(tree, 0)
     entry = int(entries[np.flatnonzero(tree.child[entries] == item)[0]])
@@ -300,16 +300,16 @@ def path_to_item(tree: RTreeArrays, item: int) -> list[tuple[int, int]]:
 
 
 def widen_root(tree: RTreeArrays) -> RTreeArrays:
-    """A packed tree whose root is at least half full: if it is not, it takes the entries of its children, as many as they are.
+    """A packed tree whose root is at least half full: if it is not, it gets all entries of its children.
 
-    The root is the last node, so its entries may run on beyond its places; such a tree cannot take insertions.
+    The root is the last node, so it may have more entries than its width; such a tree allows no insertions.
     """
     width, root = int(tree.head[WIDTH]), int(tree.head[ROOT])
     height, n_children = int(tree.level[root]), int(tree.n_entries[root])
     if height < 2 or n_children >= (width - 1) // 2:
         return tree
     entries = entries_of_level(tree, height - 1)
-    # The children of the root stand right before it.
+    # The children of the root come right before it.
     new_root = root - n_children
     first = new_root * width
     x0, y0, x1, y1, child = (np.concatenate([array[:first], array[entries]]) for array in tree[:5])

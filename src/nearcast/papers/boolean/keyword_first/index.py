@@ -1,4 +1,4 @@
-"""`keyword_first`: owns the posting lists and keeps them up to date."""
+"""`keyword_first`: posting lists under the rarest keyword, with updates."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def _empty(n_keywords: int, n_clauses: int) -> PostingArrays:
 
 
 def _with_capacity(posting: PostingArrays, n_keywords: int, n_clauses: int) -> PostingArrays:
-    """Capacity for keywords and clauses that came after the build; half of what there was is spare."""
+    """The same for keywords and clauses that came after the build, with a half more in reserve."""
 
     def longer(array: NDArray[Any], n: int, fill: int = 0) -> NDArray[Any]:
         return resized(array, max(n, len(array) * 3 // 2), fill, needed=n)

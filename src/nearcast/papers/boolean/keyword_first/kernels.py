@@ -1,4 +1,4 @@
-"""The arrays of the ranked-key inverted list."""
+"""Post each clause under its rarest keyword, and scan the posting lists of a message. Paper: Yan & Garcia-Molina 1994."""
 
 from __future__ import annotations
 
@@ -19,13 +19,10 @@ NOT_POSTED = -1
 class PostingArrays(NamedTuple):
     """List `1 + w` of the pool holds the clauses posted under keyword `w`, list CATCH_ALL those without keywords."""
 
-    frequency: np.ndarray  # int64[n_keywords]: filed clauses that name the keyword
-    list_of_clause: np.ndarray  # int32[n_clauses]: the list a clause stands in, or NOT_POSTED
+    frequency: np.ndarray  # int64[n_keywords]: filed clauses that have the keyword
+    list_of_clause: np.ndarray  # int32[n_clauses]: the list of a clause, or NOT_POSTED
     position_in_list: np.ndarray  # int32[n_clauses]: its position there
     pool: ListPool
-
-
-# -- Post each clause under its rarest keyword. Paper: Yan & Garcia-Molina 1994 (ranked key).
 
 
 @kernel
@@ -49,7 +46,7 @@ def post_clauses(clauses, posting, slots, first):
 
 @kernel
 def remove_clauses(posting, slots):
-    """Take clauses out of their lists."""
+    """Remove clauses from their lists."""
     for i in range(slots.size):
         clause = slots[i]
         anchor = posting.list_of_clause[clause]
@@ -59,14 +56,11 @@ def remove_clauses(posting, slots):
             posting.list_of_clause[clause] = NOT_POSTED
 
 
-# -- Scan the posting lists of a message's keywords and verify every clause in them.
-
-
 @kernel
 def match_messages(posting, clauses, messages, stamp, mark, first, n_out, output):
     """Append every matching pair; see `kernel_calls.run_until_it_fits` for `first`, `n_out` and the result.
 
-    A clause stands in one list only, and a message visits a list at most once: no pair is found twice.
+    A clause is in one list only, and a message visits a list at most once: no pair is found twice.
     """
     list_start, list_size, item = posting.pool.start, posting.pool.size, posting.pool.item
     keyword_start, keyword = clauses.keyword_start, clauses.keyword

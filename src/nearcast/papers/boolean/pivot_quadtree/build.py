@@ -1,4 +1,4 @@
-"""Build a whole quadtree over clauses in trie order."""
+"""Build a quadtree over clauses in trie order: the frame, the nodes level by level, and the keyword sets that lead to them."""
 
 from __future__ import annotations
 
@@ -39,18 +39,17 @@ def build_quadtree(entries: TrieEntries, frequency: NDArray[np.int64], growth: G
     )  # fmt: skip
 
 
-# -- Space in columns and rows: one monotone function for clauses and messages alike.
-#
-# If two intervals share a point, the columns of their ends enclose the column of that point: they share a column. So borders,
-# points outside the frame and sides without bounds need no case of their own; the outermost columns reach to infinity.
+# Columns and rows come from one monotone function for clauses and messages. If two intervals share a point, they share its
+# column. So borders, points outside the frame and unbounded boxes are no special cases: the outermost columns reach to
+# infinity.
 
-# Sides beyond are taken for "no bound" and do not stretch the frame.
+# Larger values mean "no bound" and do not stretch the frame.
 _UNBOUNDED = 1e300
 _NARROWEST = 1e-290
 
 
 def enclosing_frame(boxes: NDArray[np.float64], n_columns: int) -> NDArray[np.float64]:
-    """The frame of a quadtree over `boxes` (rows of x0, y0, x1, y1): around all of their bounded sides."""
+    """The frame of a quadtree over `boxes` (rows of x0, y0, x1, y1): around all of their finite bounds."""
     return np.array([*_axis(boxes[:, 0::2].ravel(), n_columns), *_axis(boxes[:, 1::2].ravel(), n_columns)])
 
 
@@ -63,7 +62,7 @@ def _axis(sides: NDArray[np.float64], n_columns: int) -> tuple[float, float, flo
 
 
 def cells_of(frame: NDArray[np.float64], n_columns: int, sides: Sequence[NDArray[np.float64]]) -> MessageCells:
-    """The columns and rows of the ends of boxes with the sides x0, y0, x1, y1."""
+    """The columns and rows of the ends of boxes with the bounds x0, y0, x1, y1."""
     axes = (frame[:3].tolist(), frame[3:].tolist()) * 2
     return MessageCells(*(_columns(axis, n_columns, side) for axis, side in zip(axes, sides, strict=True)))
 
@@ -73,8 +72,6 @@ def _columns(axis: list[float], n_columns: int, value: NDArray[np.float64]) -> N
     column = ((np.clip(value, low, high) * 0.5 - low * 0.5) * per_half_unit).astype(np.int32)
     return np.minimum(column, n_columns - 1)
 
-
-# -- Grow quadtrees from their roots, level by level, within a budget of copies.
 
 # Paper: the push-down of lists to the leaves is bounded by "an extra space buffer"; its size is not given.
 MOST_COPIES = 8
@@ -142,8 +139,8 @@ def grow(cells: MessageCells, growth: Growth, n_in_root: NDArray[np.int64]) -> G
 def _decide(level: _Level, cells: MessageCells, growth: Growth, budget: int) -> NDArray[np.int8]:
     """What becomes of each node of a level.
 
-    A long list is split into quadrants if anything would go on into them and the copies fit into the budget, the longest
-    lists first; what cannot be split is cut into runs, each with pivots of its own.
+    A long list is split into quadrants if some clauses go into them and the copies fit into the budget, the longest lists
+    first; a list that cannot be split is cut into runs, each with its own pivots.
     """
     n_nodes = len(level.x)
     is_long = ~level.is_run & (level.n_items > growth.leaf_size)
@@ -161,7 +158,7 @@ def _decide(level: _Level, cells: MessageCells, growth: Growth, budget: int) -> 
 
 
 def _below(level: _Level, fate: NDArray[np.int8], cells: MessageCells, growth: Growth, first_node: int) -> _Level:
-    """The children of a level: of each node its quadrants that hold anything, then its runs."""
+    """The children of a level: for each node its quadrants that are not empty, then its runs."""
     n_nodes = len(level.x)
     n_runs = np.where(fate == kernels.IS_LEAF, 0, -(-level.n_items // growth.leaf_size))
     n_slots = np.where(fate == kernels.IS_LEAF, 0, kernels.N_QUADRANTS + n_runs)
@@ -187,11 +184,9 @@ def _cell_bounds(cells: MessageCells) -> tuple[NDArray[np.int32], ...]:
     return cells.x0, cells.y0, cells.x1, cells.y1
 
 
-# -- Which words lead into a node: those pivotal in every list below it, and those pivotal in some.
-#
-# Let pivotal(n) be all pivots below n, common(n) those pivotal in every list below. A word common below a node is common below
-# each of its descendants, so what an ancestor has settled is what the parent has: cover(n) = common(n) without common(parent),
-# other(n) = pivotal(n) without common(n). Paper: P, A, C and N; the text computes the union after removing and mixes the two.
+# Which words lead into a node: let pivotal(n) be all pivots below n, common(n) those pivotal in every list below. A word common
+# below a node is common below each of its descendants, so cover(n) = common(n) without common(parent), and other(n) =
+# pivotal(n) without common(n). Paper: P, A, C and N; the text computes the union after removing and mixes the two.
 
 _LOW_HALF = (1 << 32) - 1
 
@@ -206,21 +201,21 @@ def node_sets(
     n_pivots = np.diff(pivot_start)
     # Every node has a list or children, so that the nodes without pivots are those with children (or the empty root).
     n_lists = (n_pivots > 0).astype(np.int64)
-    own = np.repeat(np.arange(n_nodes), n_pivots) << 32 | pivot
-    own.sort()
+    node_pivots = np.repeat(np.arange(n_nodes), n_pivots) << 32 | pivot
+    node_pivots.sort()
     keys: list[NDArray[np.int64]] = []
     times: list[NDArray[np.int64]] = []
     leads_to: list[NDArray[np.int64]] = []  # where in the keys of the level above a key of this level is counted
     from_below = np.empty(0, np.int64), np.empty(0, np.int64)
     for level in range(len(level_start) - 2, -1, -1):
         first, stop = level_start[level], level_start[level + 1]
-        mine = own[np.searchsorted(own, first << 32) : np.searchsorted(own, stop << 32)]
+        level_keys = node_pivots[np.searchsorted(node_pivots, first << 32) : np.searchsorted(node_pivots, stop << 32)]
         # A node has a list or children, never both: no key occurs twice.
-        key = np.concatenate([mine, from_below[0]])
-        n_times = np.concatenate([np.ones(len(mine), np.int64), from_below[1]])
+        key = np.concatenate([level_keys, from_below[0]])
+        n_times = np.concatenate([np.ones(len(level_keys), np.int64), from_below[1]])
         order = np.argsort(key, kind="stable")
         if leads_to:
-            leads_to[-1] = np.argsort(order, kind="stable")[len(mine) + leads_to[-1]]
+            leads_to[-1] = np.argsort(order, kind="stable")[len(level_keys) + leads_to[-1]]
         key, n_times = key[order], n_times[order]
         keys.append(key)
         times.append(n_times)

@@ -1,4 +1,4 @@
-"""`pivot_quadtree`: owns the quadtree; new clauses wait in a side buffer until it is built anew."""
+"""`pivot_quadtree`: the quadtree; new clauses go to a buffer until it is rebuilt."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LEAVES, MX_CIF = "leaves", "mx_cif"
 class PivotQuadtreeParameters(Parameters):
     """`storage`: copies of a clause in every leaf its box meets ("leaves"), or once in the smallest cell around it ("mx_cif").
 
-    `leaf_size`: longest list; `max_depth`: cells are halved at most so often (the paper's thresholds, without values there).
+    `leaf_size`: longest list; `max_depth`: cells are halved at most this often (the paper gives no values for either).
     """
 
     storage: str = LEAVES
@@ -101,7 +101,7 @@ def message_cells(tree: QuadtreeArrays, messages: MessageBatch) -> MessageCells:
 
 
 def search_scratch(tree: QuadtreeArrays) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """A stack for the search (depth first: at most one node's children are pending per level), and room for what it finds."""
+    """A stack for the search (depth first: at most one node's children are pending per level), and an array for its results."""
     n_levels, n_nodes = len(tree.level_start) - 1, len(tree.parent)
     return np.empty(n_levels * int(tree.widest[0]) + 1, np.int32), np.empty(n_nodes, np.int32)
 
@@ -115,9 +115,6 @@ def quadtree_stats(tree: QuadtreeArrays, n_clauses: int) -> dict[str, int | floa
         "copies": max(1.0, len(tree.item) / max(1, n_clauses)),
         "words_per_node": (len(tree.cover) + len(tree.other)) / n_nodes,
     }
-
-
-# -- The way of a message through the quadtree towards one clause, in words.
 
 
 def explain_quadtree(

@@ -1,4 +1,4 @@
-"""The arrays of the quadtree."""
+"""The arrays of the quadtree, how it is cut, how pivotal keywords are chosen, and how it is matched."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.papers.boolean.region_trie.kernels import box_meets, seek, seeking_is_cheaper, stamp_ranks
 
 NO_NODE = -1
-OUTPUT_FULL = -1  # what verifying returns when a message's matches did not fit
+OUTPUT_FULL = -1  # what verifying returns if the matches of a message did not fit
 BEGINS_X, BEGINS_Y = 1, 2  # bits of `begins`
 
 
 class QuadtreeArrays(NamedTuple):
-    """Nodes level by level from the root; the children of a node stand together, a node without children has a list.
+    """Nodes level by level from the root; the children of a node are contiguous, a node without children has a list.
 
-    Space is cut into columns and rows (`columns.py`); a node's cell is the square of `cell_size` columns and rows from
-    cell_x, cell_y on. A child is a quadrant that holds anything, or a run of clauses that stay with the node: then its
-    cell is the node's own. Items are positions in trie order (`region_trie/layout.py:TrieEntries`), ascending in a list.
+    Space is cut into columns and rows (`build.py`); a node's cell is the square of `cell_size` columns and rows from
+    cell_x, cell_y on. A child is a quadrant that is not empty, or a run of clauses that stay with the node: then it
+    has the cell of the node. Items are positions in trie order (`region_trie/layout.py:TrieEntries`), ascending in a list.
     Words are ranks. Paper: cover = CSet, other = NSet, item = the inverted list of a leaf.
     """
 
@@ -36,7 +36,7 @@ class QuadtreeArrays(NamedTuple):
     other: np.ndarray  # int32[]: words that are pivotal in some list below the node, not in all; ascending
     item_start: np.ndarray  # int64[n_nodes + 1]
     item: np.ndarray  # int32[n_copies]
-    rarest: np.ndarray  # int32[n_copies]: the rarest word of the item, looked at first
+    rarest: np.ndarray  # int32[n_copies]: the rarest word of the item, tested first
     begins: np.ndarray  # int8[n_copies]: whether the item's first column (BEGINS_X) and row (BEGINS_Y) are in the cell
     level_start: np.ndarray  # int64[n_levels + 1]: first node of each level
     widest: np.ndarray  # int64[1]: most children of a node
@@ -50,8 +50,6 @@ class MessageCells(NamedTuple):
     x1: np.ndarray  # int32[n]
     y1: np.ndarray  # int32[n]
 
-
-# -- Cut space into quadrants level by level, and choose the pivotal keywords of each list.
 
 IS_LEAF, IS_CUT, IS_SPLIT = 0, 1, 2  # what becomes of a node: a list, runs of a list, quadrants and runs
 N_QUADRANTS = 4
@@ -87,9 +85,9 @@ def measure_splits(node_of, position_of, low_x, low_y, high_x, high_y, x, y, siz
 def route_clauses(
     node_of, position_of, low_x, low_y, high_x, high_y, x, y, size, is_once, fate, slot_start, run_length, n_stayed, cursor, out
 ):
-    """Send each clause into the slots of its node: four quadrants, then runs of `run_length`.
+    """Distribute clauses to the slots of their nodes: four quadrants, then runs of `run_length`.
 
-    Without room in `out` it only counts, in `cursor`; otherwise `cursor` tells where the next clause of a slot goes.
+    With an empty `out` it only counts, in `cursor`; otherwise `cursor` has the next position of each slot.
     """
     for i in range(node_of.size):
         node, at = node_of[i], position_of[i]
@@ -116,10 +114,10 @@ def route_clauses(
 
 @kernel
 def choose_pivots(item_start, item, word_start, word, n_ranks, frequency, n_uncovered, pivot_start, pivot):
-    """Choose for each list few words such that every clause has one: always the word of most clauses without one yet.
+    """Choose a few words for each list so that every clause has one: always the word that most clauses without one have.
 
-    On a tie the word of more clauses of all, then the lower rank. `n_uncovered` is all zero, by rank, and is so again
-    afterwards; a clause without words has the word every message has. Returns the number of pivots.
+    On a tie the word of more clauses in all, then the lower rank. `n_uncovered` is all zero, by rank, before and after; a
+    clause without words has the word that every message has. Returns the number of pivots.
     """
     n_out = 0
     pivot_start[0] = 0
@@ -181,7 +179,7 @@ def has_earlier(word, start, stop, pivot, first, last):
 
 @kernel
 def describe_items(item_start, item, low_x, low_y, cell_x, cell_y, rarest_of, rarest, begins):
-    """Fill what is looked at first of each item: its rarest word, and whether it begins in the cell."""
+    """Fill what is tested first for each item: its rarest word, and whether it begins in the cell."""
     for list_id in range(item_start.size - 1):
         for i in range(item_start[list_id], item_start[list_id + 1]):
             at = item[i]
@@ -189,14 +187,11 @@ def describe_items(item_start, item, low_x, low_y, cell_x, cell_y, rarest_of, ra
             begins[i] = (BEGINS_X if low_x[at] >= cell_x[list_id] else 0) + (BEGINS_Y if low_y[at] >= cell_y[list_id] else 0)
 
 
-# -- Walk the quadtree to the lists a message may match; verify the clauses in them.
-
-
 @inline_kernel
 def has_common(words, start, stop, rank, first, last, stamp, first_mark):
-    """Whether a set of words and a stamped message have one in common; the shorter way round.
+    """Whether a set of words and a stamped message have one in common, by the cheaper method.
 
-    `first_mark` is the mark of the message's first word: what is stamped with less is of another message.
+    `first_mark` is the mark of the message's first word: smaller stamps are those of other messages.
     """
     if seeking_is_cheaper(last - first, stop - start):
         for i in range(first, last):
@@ -221,7 +216,7 @@ def find_lists(
     number of visited nodes.
 
     A node is entered if its cell meets the message and one of its other words is in it. Below a node with a cover word
-    in the message every list may hold a match, so that only cells are tested; such nodes are pushed as -1 - node.
+    in the message every list may contain a match, so only cells are tested; such nodes are pushed as -1 - node.
     Paper: PT-Quadtree-Filter, where the words of a leaf are cover words.
     """
     n_lists, n_visited = 0, 0
@@ -265,7 +260,7 @@ def begins_needed(x0, y0, x, y):
 
 @inline_kernel
 def has_words(word, start, stop, stamp, first_mark):
-    """Whether the stamped message has every word of the run."""
+    """Whether the stamped message has every word of a run."""
     for at in range(start, stop):
         if stamp[word[at]] < first_mark:
             return False
@@ -277,9 +272,9 @@ def verify_items(
     item, rarest, begins, first, last, needed, clause_at, box, word_start, word, is_alive, stamp, first_mark, x0, y0, x1, y1,
     message, n_out, out_message, out_clause,
 ):  # fmt: skip
-    """Append the matches among the items first … last - 1; returns the number of pairs then (or NO_ROOM) and of candidates.
+    """Append the matches among the items first … last - 1; returns the number of pairs then (or OUTPUT_FULL) and of candidates.
 
-    Only a living clause that counts in this list and whose rarest word the message has is a candidate.
+    A candidate is a living clause that counts in this list and whose rarest word the message has.
     """
     n_candidates = 0
     for i in range(first, last):

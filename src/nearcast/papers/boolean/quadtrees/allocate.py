@@ -1,4 +1,4 @@
-"""Make the arrays of posting lists: whole from bound clauses, empty, or larger."""
+"""Allocate the arrays of posting lists: filled with clauses, empty, or larger."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FEWEST_SLOTS = 16
 def empty_lists(
     frequency: NDArray[np.int64], weight: NDArray[np.float64], is_tree: NDArray[np.uint8], n_clauses: int
 ) -> CellListArrays:
-    """No list yet, but room for the doors of all owners and for the bonds of all clauses."""
+    """No list yet, but a directory entry for every anchor and capacity for the lists of `n_clauses`."""
     n_anchors = len(weight)
     directory = np.zeros(2 * n_anchors, np.int32)
     directory[::2] = NO_LIST
@@ -62,7 +62,7 @@ def fill_lists(
 ) -> CellListArrays:
     """File clauses whose list keys are known (`counts[i]` of them for `slots[i]`) in empty lists.
 
-    Lists that a message visits together stand together: those of a keyword, or with `is_space_first` those of a cell.
+    Lists that a message visits together are stored together: those of a keyword, or with `is_space_first` those of a cell.
     """
     clause = np.repeat(slots, counts)
     order_key = ((keys & CODE_MASK) << 32) | (keys >> ANCHOR_SHIFT) if is_space_first else keys
@@ -103,7 +103,7 @@ def fill_lists(
 def resized_anchors(
     lists: CellListArrays, n_keywords: int, n_clauses: int, new_weight: float, new_is_tree: bool
 ) -> CellListArrays:
-    """Room for keywords and clauses that came after the build."""
+    """The same for keywords and clauses that came after the build."""
     n_anchors = n_keywords + 1
     if n_anchors > len(lists.weight):
         n_anchors = max(n_anchors, len(lists.weight) * 3 // 2)
@@ -125,7 +125,7 @@ def resized_anchors(
 
 
 def resized_lists(lists: CellListArrays, needed: NDArray[np.int64]) -> CellListArrays:
-    """At least the sizes a kernel asked for; what was too small grows by half as well."""
+    """The same with at least the sizes that a kernel needs; arrays that were too small grow by a half more."""
     n_lists, n_slots, n_entries, n_bound = (int(size) for size in needed)
     pool = lists.pool
     if n_lists > len(lists.list_key):

@@ -1,4 +1,4 @@
-"""Where messages are expected: counted in a history, or guessed from the clauses themselves.
+"""Estimate where messages are: count those of a history, or take the clauses in their stead.
 
 Paper: AP §5.1.1 counts in the first 5 % of the messages; §3.3.1 has a fallback by area and frequency when there is none.
 """
@@ -19,7 +19,7 @@ _LARGEST = float(np.finfo(np.float64).max)
 
 
 def no_locations(max_depth: int) -> MessageLocations:
-    """Nothing is known: a region of one point, and every cell as likely as its area."""
+    """Nothing is known: the region is one point, and every cell is as likely as its area."""
     none = np.empty(0, np.int32)
     return MessageLocations(np.zeros(6), none, np.zeros(1, np.int64), none, np.array([max_depth, 0.0, 0.0]))
 
@@ -45,7 +45,7 @@ def locations_of_clauses(
     max_depth: int,
     is_guessing: bool,
 ) -> MessageLocations:
-    """Take clauses for messages: who asks about a place sends from there. Without `is_guessing` only the region is taken."""
+    """Take the clauses for messages, as if both came from the same locations; without `is_guessing` only their region."""
     is_bounded, (x0, y0, x1, y1) = _bounded_boxes(clauses, slots)
     frame = _frame([x0, y0, x1, y1], max_depth)
     if not is_guessing:
@@ -61,7 +61,7 @@ def frame_of_clauses(clauses: ClauseArrays, slots: NDArray[np.int32], max_depth:
 
 
 def _bounded_boxes(clauses: ClauseArrays, slots: NDArray[np.int32]) -> tuple[NDArray[np.bool_], list[NDArray[np.float64]]]:
-    """Which clauses have bounds, and the sides of those."""
+    """Which clauses are bounded, and the bounds of those."""
     boxes = [clauses.x0[slots], clauses.y0[slots], clauses.x1[slots], clauses.y1[slots]]
     is_bounded = np.all([np.abs(side) < _LARGEST for side in boxes], axis=0)
     return is_bounded, [side[is_bounded] for side in boxes]

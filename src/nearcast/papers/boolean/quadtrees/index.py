@@ -1,4 +1,4 @@
-"""`CellIndex`: owns posting lists by keyword and cell, builds them and keeps them up to date."""
+"""`space_first_quadtree` and `keyword_first_quadtree`: posting lists by keyword and cell, and what both share, `CellIndex`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from nearcast.papers.boolean.quadtrees.layout import (
 )
 
 _LEAST_COST = 1e-4
-# Built anew when this many clauses have come one by one, and as many as were built: then region and costs fit again.
+# Rebuilt when at least this many clauses were inserted since the build, and as many as it had: then region and costs fit again.
 _LEAST_REBUILT = 1024
 _SHOWN_CELLS = 8
 
@@ -76,23 +76,23 @@ class CellIndex(BooleanIndex):
         super().__init__(parameters)
         self._stamps = Stamps()
         self._cover_scratch = cover_scratch(self.parameters.max_depth, self.parameters.update_cost)
-        # No kernel yet: a matcher that is opened takes over saved arrays at once.
+        # Without a kernel: a matcher that is opened replaces these arrays at once.
         is_tree = np.full(1, self.is_space_first, np.uint8)
         self._lists = empty_lists(np.zeros(0, np.int64), np.ones(1), is_tree, 0)
         self._locations = no_locations(self.parameters.max_depth)
 
     @abstractmethod
     def anchor_weights(self, frequency: NDArray[np.int64], locations: MessageLocations) -> NDArray[np.float64]:
-        """What a message in a cell costs for each owner, before the share of messages there; at most 1."""
+        """What a message in a cell costs for each anchor, before the share of messages there; at most 1."""
 
     @abstractmethod
     def anchor_trees(self, n_posted: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """Which owners divide space at all, by the number of clauses posted under each."""
+        """Which anchors divide space at all, by the number of clauses posted under each."""
 
     # --- building and updating -----------------------------------------------------------------------------------------
 
     def build(self, clauses: ClauseStore, history: MessageBatch | None = None) -> None:
-        """Without a history, that of an earlier build still counts."""
+        """Without a history, that of an earlier build is used."""
         layout, n_anchors = clauses.layout(), clauses.n_keywords + 1
         slots = np.flatnonzero(layout.is_alive).astype(np.int32)
         frequency = np.zeros(n_anchors - 1, np.int64)
@@ -129,7 +129,7 @@ class CellIndex(BooleanIndex):
             self.build(clauses)
             return
         layout = clauses.layout()
-        # A keyword that was not there before is as rare as the rarest known.
+        # A new keyword is as rare as the rarest known one.
         new_weight = float(self._lists.weight.min())
         self._lists = resized_anchors(self._lists, clauses.n_keywords, clauses.n, new_weight, self.is_space_first)
         count_clauses(layout.keyword_start, layout.keyword, slots, self._lists.frequency, 1)
@@ -221,17 +221,14 @@ class CellIndex(BooleanIndex):
         self._locations = MessageLocations(*(arrays[f"locations_{name}"] for name in MessageLocations._fields))
 
 
-# -- `keyword_first_quadtree`: a quadtree per posting list.
-
-
 @dataclass(frozen=True, slots=True)
 class KeywordFirstQuadtreeParameters(CellParameters):
-    """`smallest_tree`: posting lists of fewer clauses are not divided; they are scanned sooner than a cell is found."""
+    """`smallest_tree`: posting lists of fewer clauses are not divided; scanning them is faster than finding a cell."""
 
     smallest_tree: int = 32
 
     def __post_init__(self) -> None:
-        # Not super(): a dataclass with slots is made anew, which the short form does not survive.
+        # Not super(): a dataclass with slots is a new class, for which the short form fails.
         CellParameters.__post_init__(self)
         if self.smallest_tree < 1:
             raise IndexParameterError(f"smallest_tree={self.smallest_tree!r} is not possible; expected at least 1")
@@ -250,7 +247,7 @@ class KeywordFirstQuadtree(CellIndex):
     match_kernel = staticmethod(match_keyword_first)
 
     def anchor_weights(self, frequency: NDArray[np.int64], locations: MessageLocations) -> NDArray[np.float64]:
-        """Only messages with the keyword come here: each counts in full."""
+        """Only messages with the keyword come here, so the weight is 1."""
         return np.ones(len(frequency) + 1)
 
     def anchor_trees(self, n_posted: NDArray[np.int64]) -> NDArray[np.uint8]:
@@ -262,7 +259,7 @@ class KeywordFirstQuadtree(CellIndex):
             self._divide(layout, list_id)
 
     def _overfull_lists(self, slots: NDArray[np.int32]) -> NDArray[np.int32]:
-        """The undivided lists that these clauses stand in and that have become twice as long as they should be."""
+        """The undivided lists of these clauses that have become twice as long as they should be."""
         lists = self._lists
         list_ids = np.unique(lists.bound[lists.bound_start[slots]])
         list_ids = list_ids[lists.pool.size[list_ids] >= 2 * self.parameters.smallest_tree]
@@ -270,7 +267,7 @@ class KeywordFirstQuadtree(CellIndex):
         return overfull
 
     def _divide(self, layout: ClauseArrays, list_id: int) -> None:
-        """File the clauses of an undivided list anew, in cells."""
+        """File the clauses of an undivided list again, in cells."""
         lists = self._lists
         start, size = int(lists.pool.start[list_id]), int(lists.pool.size[list_id])
         slots = lists.pool.item[start : start + size].copy()
@@ -279,9 +276,7 @@ class KeywordFirstQuadtree(CellIndex):
         super()._post(layout, slots)
 
 
-# -- `space_first_quadtree`: an inverted list per quadtree cell.
-
-# How many messages the frequency among the clauses weighs against what was counted in the history.
+# How many messages the frequency among the clauses is worth against those counted in the history.
 _PRIOR_MESSAGES = 16.0
 
 
@@ -292,7 +287,7 @@ class SpaceFirstQuadtreeParameters(CellParameters):
     message_length: float = 9.0
 
     def __post_init__(self) -> None:
-        # Not super(): a dataclass with slots is made anew, which the short form does not survive.
+        # Not super(): a dataclass with slots is a new class, for which the short form fails.
         CellParameters.__post_init__(self)
         if not self.message_length > 0:
             raise IndexParameterError(f"message_length={self.message_length!r} is not possible; expected more than 0")

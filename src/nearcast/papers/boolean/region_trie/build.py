@@ -1,4 +1,4 @@
-"""Sort the clauses by their keywords and cut them into nodes, level by level."""
+"""Order keywords, sort the clauses by them and cut them into nodes, level by level; write messages in that order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nearcast.papers.boolean.region_trie.kernels import NO_RANK, RADIX, RankedMe
 def build_trie(
     clauses: ClauseArrays, slots: NDArray[np.int32], n_keywords: int, keyword_order: str
 ) -> tuple[TrieEntries, TrieArrays, NDArray[np.int64]]:
-    """The clauses in trie order, the trie over them, and the number of clauses that name the keyword of each rank.
+    """The clauses in trie order, the trie over them, and the number of clauses that have the keyword of each rank.
 
     On each level only the clauses that go on below it are sorted, by node and next keyword; one that has no next keyword
     comes first (Paper: the order of a token set and its prefix is not defined; ids of a node would not be a range).
@@ -74,8 +74,6 @@ def _assembled(levels: list[tuple[NDArray[np.int64], ...]], boxes: list[NDArray[
     )
 
 
-# -- The order of keywords, and messages and clauses written in it.
-
 FREQUENT_FIRST, RARE_FIRST, BY_ID = "frequent_first", "rare_first", "id"
 KEYWORD_ORDERS = (FREQUENT_FIRST, RARE_FIRST, BY_ID)
 
@@ -85,7 +83,7 @@ _LOW_HALF = (1 << 32) - 1
 def file_clauses(
     clauses: ClauseArrays, slots: NDArray[np.int32], n_keywords: int, order: str
 ) -> tuple[TrieEntries, NDArray[np.int64]]:
-    """The clauses at `slots`, as they stand (not yet in trie order), and how many of them name the keyword of each rank."""
+    """The clauses at `slots`, not yet in trie order, and how many of them have the keyword of each rank."""
     start, keyword = take_lists(clauses.keyword_start, clauses.keyword, slots)
     frequency = np.bincount(keyword, minlength=n_keywords)
     rank, by_rank = _rank_keywords(frequency, order)
@@ -114,7 +112,7 @@ def in_order(entries: TrieEntries, order: NDArray[np.int64]) -> TrieEntries:
 
 
 def rank_messages(entries: TrieEntries, messages: MessageArrays) -> RankedMessages:
-    """The keywords of each message as ascending ranks, those no filed clause names left out."""
+    """The keywords of each message as ascending ranks, without those that no clause has."""
     start, keyword = messages.keyword_start, messages.keyword
     ranks = np.empty(len(keyword) + len(start) - 1, np.int32)
     ranked_start, spare = np.empty(len(start), np.int64), np.empty(int(np.diff(start).max(initial=0)), np.int32)

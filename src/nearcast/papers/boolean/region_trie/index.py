@@ -1,4 +1,4 @@
-"""`region_trie`: owns the trie; new clauses wait in a side buffer until it is built anew."""
+"""`region_trie`: the trie; new clauses go to a buffer until it is rebuilt."""
 
 from __future__ import annotations
 
@@ -36,10 +36,9 @@ METHODS = {"tokens": BY_KEYWORDS, "trie": BY_CHILDREN, "cost": BY_COST}
 
 @dataclass(frozen=True, slots=True)
 class RegionTrieParameters(Parameters):
-    """`probe`: look every child up in the message ("tokens"), every keyword among the children ("trie"), or the cheaper.
+    """`probe`: look up every child in the message ("tokens"), every keyword among the children ("trie"), or the cheaper one.
 
-    `keyword_order`: the order of keywords along a path. The alphabetical one of the paper is not there: an index sees
-    ids only.
+    `keyword_order`: the order of keywords along a path. The alphabetical order of the paper is missing: an index sees only ids.
     """
 
     probe: str = "cost"
@@ -98,7 +97,7 @@ class RegionTrie(BufferedIndex):
 
 
 def walk_stack(trie: TrieArrays, ranked: RankedMessages) -> NDArray[np.int32]:
-    """Room for a walk of any message of the batch: depth first, at most one node's children are pending per level."""
+    """A stack for the walk of any message of the batch: depth first, at most one node's children are pending per level."""
     most_words = int(np.diff(ranked.start).max(initial=1))
     return np.empty(2 * (len(trie.level_start) * min(int(trie.widest[0]), most_words) + 1), np.int32)
 
@@ -108,11 +107,8 @@ def prefixed(name: str, layout: Any) -> dict[str, NDArray[Any]]:
     return {f"{name}_{field}": array for field, array in layout._asdict().items()}
 
 
-# -- The way of a message through the trie towards one clause, in words.
-
-
 def explain_trie(entries: TrieEntries, trie: TrieArrays, messages: MessageBatch, slot: int) -> list[str]:
-    """One line per node on the clause's path, up to where the message is turned away."""
+    """One line per node on the path of the clause, up to the one that the message does not enter."""
     arrays = messages.arrays
     position = int(np.flatnonzero(entries.clause == slot)[0])
     keyword_of = {int(rank): keyword for keyword, rank in enumerate(entries.rank)}

@@ -1,4 +1,7 @@
-"""The arrays of the trie, and those of the clauses in trie order that other structures share with it."""
+"""The arrays of the trie and of the clauses in trie order, which other indexes share, and the walk along a message's keywords.
+
+The message has all keywords of the clauses that end in a node on the path.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +14,19 @@ from nearcast.kernels.compile import inline_kernel, kernel
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.kernels.sorting import sort_few
 
-NO_RANK = -1  # the rank of a keyword no filed clause names
+NO_RANK = -1  # the rank of a keyword that no clause has
 BY_KEYWORDS, BY_CHILDREN, BY_COST = 0, 1, 2  # how a walk finds the children a message may enter
 
 
 class TrieEntries(NamedTuple):
     """Clauses in trie order: by their keyword ranks, a shorter list before a longer one that begins with it.
 
-    A keyword's rank is its place in the order chosen at build. The rank `n_ranks[0]`, above all of them, stands for a
-    keyword that every message has; clauses without keywords are found by it where a keyword is needed.
+    The rank of a keyword is its position in the order chosen at build. The rank `n_ranks[0]`, above all of them, stands for a
+    keyword that every message has; clauses without keywords use it where a keyword is needed.
     Paper: the subscription ids of the trie; position = id.
     """
 
-    rank: np.ndarray  # int32[n_keywords at build]; NO_RANK = in no filed clause
+    rank: np.ndarray  # int32[n_keywords at build]; NO_RANK = in no clause
     n_ranks: np.ndarray  # int64[1]
     clause: np.ndarray  # int32[n]: the slot of the clause at each position
     box: np.ndarray  # float64[4 * n]: x0, y0, x1, y1 of the clause at each position
@@ -33,7 +36,7 @@ class TrieEntries(NamedTuple):
 
 
 class TrieArrays(NamedTuple):
-    """Nodes level by level from the root; the children of a node stand together, ascending by rank.
+    """Nodes level by level from the root; the children of a node are contiguous, ascending by rank.
 
     The clauses below a node are the positions first[n] … stop[n] - 1; those that end in it come first, up to ending_stop[n].
     Paper: [n_l, n_u] = first, stop; the ε-leaf of a node = first … ending_stop.
@@ -56,8 +59,6 @@ class RankedMessages(NamedTuple):
     rank: np.ndarray  # int32[]
 
 
-# -- Walk the trie along the keywords of a message; what ends in a node on the way has all its keywords in the message.
-
 RADIX = 256
 _FEW = 24
 
@@ -73,7 +74,7 @@ def box_meets(box, at, x0, y0, x1, y1):
 def rank_keywords(rank, common_rank, keyword_start, keyword, start, ranks, spare, n_in_bucket):
     """Write the keywords of each message as ascending ranks, then the rank `common_rank`; returns how many in all.
 
-    `spare` has room for the longest message, `n_in_bucket` for RADIX counts.
+    `spare` has the length of the longest message, `n_in_bucket` has RADIX elements.
     """
     n_out = 0
     start[0] = 0
@@ -120,7 +121,7 @@ def sort_by_digits(values, start, stop, highest, spare, n_in_bucket):
 
 @inline_kernel
 def stamp_ranks(stamp, mark, rank, start, stop):
-    """Give each rank of the message a mark of its own: one look-up tells both that the message has it and where."""
+    """Give each rank of the message its own mark: one look-up shows whether the message has it, and where."""
     for at in range(start, stop):
         stamp[rank[at]] = mark + at
 
@@ -140,7 +141,7 @@ def seeking_is_cheaper(n_words, n_members):
     """Whether seeking the message's words among members takes fewer steps than looking every member up in the message.
 
     Paper: |T_n| · lg |n| < |n| · lg |T_n|. Here a member is looked up in the stamps, so that lg |T_n| becomes 1, and the
-    search goes on from the place of the word before, so that lg |n| becomes twice the logarithm of the distance.
+    search continues from the position of the word before, so that lg |n| becomes twice the logarithm of the distance.
     """
     return n_words < n_members and n_words * (1 + 2 * n_halvings(n_members // max(n_words, 1))) < n_members
 
@@ -168,7 +169,7 @@ def push_children(
 ):  # fmt: skip
     """Push the children of a node whose keyword is among the message's from `at` on and whose box, if any, it meets.
 
-    A pair (child, where the message goes on) takes two places of the stack. Paper: SelectPair.
+    A pair (child, position from which the message continues) takes two elements of the stack. Paper: SelectPair.
     """
     first, stop = child_start[node], child_start[node + 1]
     if method == BY_CHILDREN or (method == BY_COST and seeking_is_cheaper(last - at, stop - first)):
@@ -185,7 +186,7 @@ def push_children(
     elif at < last:
         for child in range(first, stop):
             where = stamp[word[child]] - mark
-            # Ranks ascend on the way down, so one that the message has stands at `at` or later.
+            # Ranks ascend along a path, so one that the message has is at `at` or later.
             if where >= at and (not has_boxes or box_meets(box, child, x0, y0, x1, y1)):
                 stack[2 * n_pending] = child
                 stack[2 * n_pending + 1] = where + 1
@@ -197,7 +198,7 @@ def push_children(
 def match_messages(trie, entries, is_alive, ranked, messages, mark, method, scratch, first_message, n_out, output):
     """Append every matching pair; see `kernel_calls.run_until_it_fits` for `first_message`, `n_out` and the result.
 
-    A clause ends in one node, and a node is reached by one way: no pair is found twice.
+    A clause ends in one node, and a node is reached by one path: no pair is found twice.
     """
     stamp, stack = scratch
     word, child_start, first, ending_stop, box = trie.word, trie.child_start, trie.first, trie.ending_stop, trie.box
@@ -219,7 +220,7 @@ def match_messages(trie, entries, is_alive, ranked, messages, mark, method, scra
         while n_pending > 0:
             n_pending -= 1
             node, at = stack[2 * n_pending], stack[2 * n_pending + 1]
-            # As in the paper, the clauses that end in a node are a node of their own.
+            # As in the paper, the clauses that end in a node count as another node.
             n_visited += 1 + (ending_stop[node] > first[node])
             for position in range(first[node], ending_stop[node]):
                 clause = clause_at[position]

@@ -64,7 +64,7 @@ class SpatialFirst(BooleanIndex):
             insert_clauses(self._tree, layout, block)
 
     def delete(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> None:
-        """Dead clauses stay in their leaves and are skipped until the next build."""
+        """Dead clauses remain in their leaves and are skipped until the next build."""
 
     def match(self, clauses: ClauseStore, messages: MessageBatch) -> tuple[Groups, Work]:
         stamp, mark = self._stamps.take(messages.n_keywords, len(messages))

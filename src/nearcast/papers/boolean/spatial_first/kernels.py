@@ -13,7 +13,7 @@ from nearcast.papers.boolean.kernels.rtree import ROOT, WIDTH, insert_item
 def match_messages(tree, clauses, messages, scratch, mark, first, n_out, output):
     """Append every matching pair; see `kernel_calls.run_until_it_fits` for `first`, `n_out` and the result.
 
-    A clause stands in one leaf, and a leaf has one parent: no pair is found twice.
+    A clause is in one leaf, and a leaf has one parent: no pair is found twice.
     """
     stamp, stack = scratch
     ex0, ey0, ex1, ey1, child = tree.x0, tree.y0, tree.x1, tree.y1, tree.child
@@ -59,7 +59,7 @@ def match_messages(tree, clauses, messages, scratch, mark, first, n_out, output)
 
 @kernel
 def insert_clauses(tree, clauses, slots):
-    """Insert clauses one by one; the tree has room for the splits."""
+    """Insert clauses one by one; the tree has the capacity for the splits."""
     for i in range(slots.size):
         slot = slots[i]
         insert_item(tree, clauses.x0[slot], clauses.y0[slot], clauses.x1[slot], clauses.y1[slot], slot)

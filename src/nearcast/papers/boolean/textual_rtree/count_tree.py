@@ -51,7 +51,7 @@ class CountTree(BufferedIndex):
         boxes = [layout.x0[slots], layout.y0[slots], layout.x1[slots], layout.y1[slots]]
         tree = pack(boxes, slots, self.parameters.node_capacity)
         if self.parameters.root == "wide":
-            # With few children of the root, the first keyword would be looked up almost without regard to the place.
+            # With few children of the root, the first keyword would be looked up almost regardless of the location.
             tree = widen_root(tree)
         in_leaves = tree.child[entries_of_level(tree, 0)]
         order = KeywordOrder.of_clauses(self.parameters.selection, self.parameters.seed, layout, in_leaves, n_keywords)

@@ -67,7 +67,7 @@ class KeywordOrder:
 
 
 def greedy_ranks(start: NDArray[np.int64], keyword: NDArray[np.int32], frequency: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The place of each keyword in the greedy order that covers every clause; those not needed follow, frequent ones first."""
+    """The rank of each keyword in the greedy order that covers every clause; unneeded ones follow, frequent ones first."""
     n_clauses, n_keywords = len(start) - 1, len(frequency)
     holder_start = np.zeros(n_keywords + 1, np.int64)
     sorting.offsets_from_counts(frequency, holder_start)

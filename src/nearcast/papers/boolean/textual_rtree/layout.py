@@ -1,4 +1,4 @@
-"""The arrays of the R-trees with keywords."""
+"""The options and the arrays of the R-trees with keywords."""
 
 from __future__ import annotations
 
@@ -36,10 +36,8 @@ class CountTreeArrays(NamedTuple):
     tree: RTreeArrays
     lists: KeywordListArrays
     slot: np.ndarray  # int32[n_built]: the clause of each rank
-    n_listed: np.ndarray  # int32[n_built]: in how many lists it stands
+    n_listed: np.ndarray  # int32[n_built]: the number of its lists
 
-
-# -- The options of the R-trees with keywords.
 
 REPRESENTATIVES = ("all", "one", "many")
 SELECTIONS = ("random", "df", "idf", "local")
@@ -51,8 +49,8 @@ class TextualRTreeParameters(Parameters):
     """`representatives`: which keywords of a clause the nodes above it know: "all" (R^t), "one" (R^t+), "many" (R^t++: another
     one on each level, and no keywords to verify). `selection`: which one, or which first: "random" (of `seed`), "df" (few
     frequent ones that cover all clauses), "idf" (the rarest), "local" (the rarest in its part of the plane). `node_capacity`:
-    entries per node, at least half used after a split (the paper's B = 50, b = 25). `root`, of "many" only: "packed"
-    as it comes, perhaps with two entries, or "wide": then it takes the entries of its children.
+    entries per node, at least half used after a split (the paper's B = 50, b = 25). `root`, for "many" only: "packed"
+    as it comes, perhaps with two entries, or "wide": then it gets the entries of its children.
     """
 
     representatives: str = "many"

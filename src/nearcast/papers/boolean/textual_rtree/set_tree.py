@@ -35,7 +35,7 @@ from nearcast.papers.boolean.textual_rtree.kernels.match import match_by_sets
 from nearcast.papers.boolean.textual_rtree.keyword_order import KeywordOrder
 from nearcast.papers.boolean.textual_rtree.layout import SetTreeArrays, TextualRTreeParameters
 
-# Insertions use frequencies of the last build and pack worse; so build anew when they are the majority.
+# Insertions use frequencies of the last build and pack worse, so rebuild when they are the majority.
 _LEAST_INSERTED = 64
 
 
@@ -90,7 +90,7 @@ class SetTree(BooleanIndex):
             self._index = _with_capacity(self._index)
 
     def delete(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> None:
-        """Dead clauses stay in their leaves, and their keywords in the sets, until the next build."""
+        """Dead clauses remain in their leaves, and their keywords in the sets, until the next build."""
 
     def match(self, clauses: ClauseStore, messages: MessageBatch) -> tuple[Groups, Work]:
         stamp, mark = self._stamps.take(messages.n_keywords, len(messages))
@@ -164,7 +164,7 @@ def _listed_pairs(tree: RTreeArrays, clauses: ClauseArrays, representative: NDAr
 
 
 def _set_tree(tree: RTreeArrays, pairs: NDArray[np.int32], representative: NDArray[np.int32]) -> SetTreeArrays:
-    """`pairs` of node and keyword stand in the order of the nodes, as leaves are numbered first."""
+    """`pairs` of node and keyword are in the order of the nodes, as leaves are numbered first."""
     size = np.bincount(pairs[0], minlength=len(tree.level)).astype(np.int32)
     start = np.cumsum(size, dtype=np.int64) - size
     n_items = np.array([pairs.shape[1]], np.int64)
@@ -172,7 +172,7 @@ def _set_tree(tree: RTreeArrays, pairs: NDArray[np.int32], representative: NDArr
 
 
 def _with_capacity(index: SetTreeArrays) -> SetTreeArrays:
-    """Room for more nodes and larger sets; called again if that is not enough."""
+    """The same with capacity for more nodes and larger sets; called again if that is not enough."""
     tree = index.tree
     if int(tree.head[N_NODES]) + int(tree.level[tree.head[ROOT]]) + 2 > len(tree.level):
         tree = resized_tree(tree, len(tree.level) + len(tree.level) // 4 + 16)

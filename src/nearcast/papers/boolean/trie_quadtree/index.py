@@ -1,4 +1,4 @@
-"""`trie_quadtree`: owns the trie and its quadtrees; new clauses wait in a side buffer until they are built anew."""
+"""`trie_quadtree`: the trie and its quadtrees; new clauses go to a buffer until they are rebuilt."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from nearcast.papers.boolean.trie_quadtree.kernels import NO_TREE, ForestArrays,
 @dataclass(frozen=True, slots=True)
 class TrieQuadtreeParameters(Parameters):
     """`keyword_order`: the order of keywords along a path. `leaf_size`: longest list of a quadtree; `max_depth`: cells are
-    halved at most so often. `storage`: copies in every leaf ("leaves") or once in the smallest cell around it ("mx_cif").
+    halved at most this often. `storage`: copies in every leaf ("leaves") or once in the smallest cell around it ("mx_cif").
     """
 
     keyword_order: str = FREQUENT_FIRST
@@ -63,7 +63,7 @@ class TrieQuadtree(BufferedIndex):
 
     def _file(self, entries: TrieEntries, trie: TrieArrays) -> None:
         self._entries = entries
-        # Its boxes are what the trie of `region_trie` has and this one has not.
+        # Unlike `region_trie`, this trie has no boxes.
         self._trie = trie._replace(box=np.empty(0, np.float64))
         self._forest = build_forest(entries, trie, self.parameters.growth)
 
@@ -111,13 +111,10 @@ class TrieQuadtree(BufferedIndex):
         self._forest = ForestArrays(*(arrays[f"forest_{name}"] for name in ForestArrays._fields))
 
 
-# -- The way of a message through the trie and the quadtree at its end towards one clause, in words.
-
-
 def explain_path(
     entries: TrieEntries, trie: TrieArrays, forest: ForestArrays, ranked: RankedMessages, cells: MessageCells, slot: int
 ) -> list[str]:
-    """One line per keyword on the clause's path up to where the message is turned away, then one for its cell."""
+    """One line per keyword on the clause's path up to the one that the message lacks, then one for its cell."""
     position = int(np.flatnonzero(entries.clause == slot)[0])
     keyword_of = {int(rank): keyword for keyword, rank in enumerate(entries.rank)}
     message_ranks = set(ranked.rank[: ranked.start[1]].tolist())
@@ -141,9 +138,6 @@ def explain_path(
                 f"the message meets its cell at column {x}, row {y}: the boxes of the {n_items} clauses there are verified",
             ]
     return [*lines, "the message meets none of them"]
-
-
-# -- Grow a quadtree over the clauses that end in each node of a trie, all of them together.
 
 
 def build_forest(entries: TrieEntries, trie: TrieArrays, growth: Growth) -> ForestArrays:

@@ -1,4 +1,4 @@
-"""The arrays of the quadtrees that stand in the nodes of the trie."""
+"""The arrays of the quadtrees in the nodes of the trie, and the walk through the trie and these quadtrees."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ NO_TREE = -1  # the root of a trie node where no clause ends
 
 
 class ForestArrays(NamedTuple):
-    """Quadtrees over the same space, all roots first, then level by level; the children of a node stand together.
+    """Quadtrees over the same space, all roots first, then level by level; the children of a node are contiguous.
 
     A node without children has a list; that of a small tree is its root. Cells and items are those of
-    `pivot_quadtree/layout.py:QuadtreeArrays`, without keywords: those were verified on the way through the trie.
+    `pivot_quadtree/layout.py:QuadtreeArrays`, without keywords: those were verified on the path through the trie.
     """
 
     frame: np.ndarray  # float64[6]: low x, high x, columns per half unit, low y, high y, rows per half unit
@@ -35,15 +35,12 @@ class ForestArrays(NamedTuple):
     widest: np.ndarray  # int64[1]: most children of a node
 
 
-# -- Walk the trie along the keywords of a message, and in each node the quadtree towards its place.
-
-
 @kernel
 def match_messages(trie, forest, entries, is_alive, ranked, cells, messages, mark, scratch, first_message, n_out, output):
     """Append every matching pair; see `kernel_calls.run_until_it_fits` for `first_message`, `n_out` and the result.
 
-    A clause ends in one trie node, reached by one way; of its copies in the quadtree there, the one counts where the common
-    part of clause and message begins.
+    A clause ends in one trie node, reached by one path. Of its copies in the quadtree there, the one counts in whose cell the
+    intersection of clause and message begins.
     """
     stamp, stack, tree_stack = scratch
     word, child_start, no_boxes = trie.word, trie.child_start, trie.box

@@ -13,14 +13,14 @@ from nearcast.papers.boolean.adaptive_tree.kernels.partition import best_bounds,
 from nearcast.papers.boolean.adaptive_tree.layout import BEFORE_ALL, MOST_KEYS
 
 _FEW = 24
-# Walking along the whole line of ranks is as dear as sorting this part of it.
+# Scanning the whole line of ranks costs as much as sorting this part of it.
 _LINE_PER_KEY = 16
 _PROVABLE = 62  # positions that fit the bits of `proven`
 
 
 @inline_kernel
 def likelihood_of(likelihood, rank):
-    """The share of messages with a keyword; one that came later is as rare as the rarest."""
+    """The share of messages with a keyword; a keyword that came later is as rare as the rarest."""
     if rank >= 0 and rank < likelihood.size - 1:
         return float(likelihood[rank])
     return float(likelihood[likelihood.size - 1])
@@ -56,10 +56,10 @@ def count_keys(work, start, stop, offset, n_front, n_line):
 
 @kernel
 def plan_cuts(work, likelihood, start, stop, offset, n_front, n_line, fanout, is_optimal):
-    """Choose cuts; returns the expected cost (infinite if nobody has a keyword here), the cuts and the distinct keywords.
+    """Choose cuts; returns the expected cost (infinite if no clause has a keyword here), the cuts and the distinct keywords.
 
-    Cut `c` has the keys from bounds[c] to bounds[c + 1]. Those without a keyword are met by every message. Paper: Equation 1
-    leaves them out, which makes a node of nothing else look free.
+    Cut `c` has the keys from bounds[c] to bounds[c + 1]. Clauses without a keyword are tested by every message. Paper:
+    Equation 1 leaves them out, so a node of such clauses only seems to cost nothing.
     """
     key, weight, chance, line, bounds = work.key, work.weight, work.chance, work.line, work.bounds
     n_keys, n_exhausted = count_keys(work, start, stop, offset, n_front, n_line)
@@ -110,14 +110,13 @@ def choose_best(work, n_keys, n_cuts):
 def lay_cuts(work, n_cuts, n_front, left):
     """Write the left ends of the cuts, with empty cuts in the gaps between; returns how many there are.
 
-    Cuts and gaps tile the whole line, so that every keyword of a later clause has its place. Paper: a cut is an interval of
-    keywords seen so far, and a keyword between two is in none.
-    `line` tells the cut of each keyword, plus one.
+    Cuts and gaps tile the whole line, so that every keyword of a later clause falls into one. Paper: a cut is an interval of
+    keywords seen so far, and a keyword between two is in none. `line` becomes the cut of each keyword, plus one.
     """
     key, line, bounds = work.key, work.line, work.bounds
     left[0] = BEFORE_ALL
     n = 1
-    end = -1  # no place is negative: a gap goes before the first key
+    end = -1  # no position is negative: a gap precedes the first key
     for c in range(n_cuts):
         first, last = key[bounds[c]], key[bounds[c + 1] - 1]
         if first == end:
@@ -133,7 +132,7 @@ def lay_cuts(work, n_cuts, n_front, left):
 
 @kernel
 def sort_into_cuts(work, start, stop, offset, n_front, n_slots, count):
-    """Write the clauses of a node behind `stop`, cut by cut, those without a keyword last; `count` gives how many of each."""
+    """Write the clauses of a node after `stop`, cut by cut, those without a keyword last; fills `count` with the sizes."""
     order, rank_start, rank, line = work.order, work.rank_start, work.rank, work.line
     cursor = work.counts[work.counts.size // 2 :]
     for slot in range(n_slots + 1):
@@ -158,7 +157,7 @@ def sort_into_cuts(work, start, stop, offset, n_front, n_slots, count):
 
 @kernel
 def share_of_cuts(work, likelihood, n_keys, n_front, n_slots):
-    """The share of messages with a keyword of each cut, while `line` tells the cut of each keyword."""
+    """The share of messages with a keyword of each cut; `line` has the cut of each keyword, plus one."""
     key, line, share = work.key, work.line, work.grid
     for slot in range(n_slots):
         share[slot] = 0.0
@@ -169,7 +168,7 @@ def share_of_cuts(work, likelihood, n_keys, n_front, n_slots):
 
 @kernel
 def clear_line(work, n_keys):
-    """Leave `line` as it was found."""
+    """Set `line` to zero again."""
     key, line = work.key, work.line
     for i in range(n_keys):
         line[key[i]] = 0

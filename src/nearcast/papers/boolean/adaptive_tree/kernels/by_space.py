@@ -1,8 +1,8 @@
 """Choose the grid of a node, and sort the clauses into its cells.
 
-Each axis is divided by itself: strips of equal weight first, then every bound is moved once. Paper: §3.3.3. A box stands in
-every cell from that of its lower left to that of its upper right corner; the outermost cells are open to infinity. One that
-covers the region stands in the dummy cell, our last child.
+Each axis is divided by itself: strips of equal weight first, then every bound is moved once. Paper: §3.3.3. A box is filed in
+every cell from that of its lower left to that of its upper right corner; the outermost cells are open to infinity. A box that
+covers the region is filed in the dummy cell, our last child.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from nearcast.papers.boolean.adaptive_tree.layout import MOST_EDGES, SAMPLE
 
 @inline_kernel
 def grid_position(value, low, high, scale, side):
-    """Where a coordinate lies among `side` cells, with the part of the cell; clamped."""
+    """The position of a coordinate among `side` cells, with its fraction; clamped."""
     if value <= low:
         return 0.0
     if value >= high:
@@ -28,7 +28,7 @@ def grid_position(value, low, high, scale, side):
 
 @inline_kernel
 def count_below(count_sum, frame, x, y):
-    """What lies left of `x` and below `y`."""
+    """The count left of `x` and below `y`, as if counts were evenly spread within a cell."""
     side = int(frame[6])
     column = grid_position(x, frame[0], frame[1], frame[2], side)
     row = grid_position(y, frame[3], frame[4], frame[5], side)
@@ -73,7 +73,7 @@ def covers(box, at, region, item):
 
 @kernel
 def take_sample(work, start, stop, region_at):
-    """Some boxes that do not cover the region, each side in its quarter of `sample`; returns how many, and how many do."""
+    """Sample boxes that do not cover the region, each bound in its quarter of `sample`; returns how many of each."""
     order, box, region, sample = work.order, work.box, work.item_region, work.sample
     step = (stop - start + SAMPLE - 1) // SAMPLE
     n, n_covering = 0, 0
@@ -100,7 +100,7 @@ def plan_strips(work, density, n, axis, region_at, n_needed, bounds_at, grid_at)
     step = max(1, (2 * n + MOST_EDGES - 1) // MOST_EDGES)
     n_edges, i, j, passed, last = 0, 0, 0, 0, low
     while i + j < 2 * n:
-        # A bound just beyond the end of a closed box leaves it out of the next strip.
+        # A bound just beyond the end of a closed box keeps it out of the next strip.
         if j == n or (i < n and sample[begin + i] <= sample[end + j]):
             at = sample[begin + i]
             i += 1
@@ -142,15 +142,15 @@ def plan_strips(work, density, n, axis, region_at, n_needed, bounds_at, grid_at)
 def plan_grid(work, density, start, stop, region_at, fanout, most_copies):
     """Choose a grid; returns the expected cost (infinite if none divides without copying too much), columns and rows.
 
-    The closer clauses lie, the narrower are the strips against their boxes, and the more copies a fine grid makes. A coarser
-    grid is tried then: to refuse it would leave only the keywords, however much dearer they are.
+    The closer clauses are, the narrower are the strips compared with their boxes, and the more copies a fine grid makes. Then a
+    coarser grid is tried: without it only keywords would be left, however much more they cost.
     """
     sample = work.sample
     n, n_covering = take_sample(work, start, stop, region_at)
     if n == 0:
         return np.inf, 0, 0
     for side in range(4):
-        # Each side by itself: bounds are chosen by how many begin and how many end before them.
+        # Each bound by itself: strips are chosen by how many boxes begin and how many end before them.
         sort_run(sample, side * SAMPLE, side * SAMPLE + n)
     n_sampled = n + n_covering
     allowed = most_copies * n_sampled - n_covering
@@ -173,7 +173,7 @@ def plan_grid(work, density, start, stop, region_at, fanout, most_copies):
 
 @inline_kernel
 def coarser_side(side, copies, allowed):
-    """How many strips on each axis to try where `side` make too many copies: these grow with the bounds between strips."""
+    """How many strips per axis to try next if `side` make too many copies: copies grow with the bounds between strips."""
     if allowed <= 1.0:
         return 1
     return 1 + int((side - 1) * (np.sqrt(allowed) - 1.0) / (np.sqrt(copies) - 1.0))
@@ -181,7 +181,7 @@ def coarser_side(side, copies, allowed):
 
 @kernel
 def plan_sides(work, density, n, region_at, side, fanout):
-    """Divide both axes, `side` strips each where that is possible; returns columns and rows. The inner bounds go to `grid`."""
+    """Divide both axes, into `side` strips each if possible; returns columns and rows. The inner bounds go to `grid`."""
     half = work.grid.size // 2
     width = work.bounds.size // 3
     n_columns = plan_strips(work, density, n, 0, region_at, side, width, 0)
@@ -207,7 +207,7 @@ def cost_of_cells(work, density, start, stop, region_at, n_columns, n_rows):
     count_sum, frame = density.count_sum, density.frame
     half = grid.size // 2
     width = n_columns + 1
-    # Differences of the counts, then running sums: each box touches four numbers however large it is.
+    # Differences of the counts, then running sums: a box of any size changes four numbers.
     for cell in range(width * (n_rows + 1)):
         count[cell] = 0
     step = (stop - start + SAMPLE - 1) // SAMPLE
@@ -239,7 +239,7 @@ def cost_of_cells(work, density, start, stop, region_at, n_columns, n_rows):
             n_in_cell = along
             if row > 0:
                 n_in_cell += count[(row - 1) * width + column]
-            # Kept as the running sum of the column for the next row.
+            # Stored as the running sum of the column for the next row.
             count[row * width + column] = n_in_cell
             x1 = grid[column] if column < n_columns - 1 else x_high
             right_of = count_below(count_sum, frame, x1, y1) - count_below(count_sum, frame, x1, y0)
@@ -278,7 +278,7 @@ def count_cells(work, start, stop, region_at, n_columns, n_rows, count):
 
 @kernel
 def sort_into_cells(work, start, stop, region_at, n_columns, n_rows, count):
-    """Write the clauses of a node behind `stop`, cell by cell, a copy in each that they reach; `count` as `count_cells`."""
+    """Write the clauses of a node after `stop`, cell by cell, a copy in each that they reach; `count` as `count_cells`."""
     order, box, region, grid = work.order, work.box, work.item_region, work.grid
     half = grid.size // 2
     n_cells = n_columns * n_rows

@@ -1,7 +1,7 @@
-"""Divide the nodes on the pile, one after the other, until each is a leaf or has children.
+"""Divide the nodes on the stack, one after the other, until each is a leaf or has children. Paper: Algorithm 4.
 
-A pile instead of recursion: a node's clauses are a run of `order`, its children's are written behind it, and since the last
-item is divided first, everything behind it is free.  Paper: Algorithm 4.
+The clauses of a node are a run of `order`; those of its children are written after it. The last item is divided first, so
+everything after it is free.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ _FEWEST_CHILDREN = 4
 
 @kernel
 def divide_items(tree, inputs, work, options):
-    """Empty the pile of items; returns whether it is done, or room is short (see `needed`)."""
+    """Divide all items on the stack; returns whether that is done. If not, capacity ran out (see `needed`)."""
     state, item, leaf_size = work.state, work.item, options.leaf_size
     while state[N_ITEMS] > 0:
         last = state[N_ITEMS] - 1
@@ -111,7 +111,7 @@ def has_order(work, needed):
 
 @kernel
 def has_capacity(tree, work, n, fanout):
-    """Whether a node of `n` clauses can become a leaf or be divided with the room there is, whatever has been freed."""
+    """Whether the capacity is enough to make a node of `n` clauses a leaf or divide it, without freed memory."""
     head, needed = tree.head, work.needed
     n_children = 2 * fanout + 2
     needed[NEEDED_NODES] = head[N_NODES] + n_children
@@ -128,7 +128,7 @@ def has_capacity(tree, work, n, fanout):
 
 @kernel
 def choose_kind(tree, inputs, work, options, last):
-    """What becomes of a node: its kind, cuts or columns, rows, and its distinct keywords."""
+    """Choose what a node becomes: its kind, cuts or columns, rows, and its distinct keywords."""
     item, head = work.item, tree.head
     at, region_at = last * ITEM_FIELDS, last * REGION_FIELDS
     start, stop, allowed = item[at + START], item[at + STOP], item[at + ALLOWED]
@@ -166,7 +166,7 @@ def choose_kind(tree, inputs, work, options, last):
 
 @kernel
 def divide_by_keyword(tree, likelihood, work, last, n_cuts, n_keys, is_refining):
-    """Make an item a node with cuts, and put the children on the pile in its place."""
+    """Make an item a node with cuts, and push its children in its place."""
     item, count, block, node = work.item, work.counts, tree.block, tree.node
     at = last * ITEM_FIELDS
     number, start, stop, offset = item[at + NODE], item[at + START], item[at + STOP], item[at + OFFSET]
@@ -202,7 +202,7 @@ def divide_by_keyword(tree, likelihood, work, last, n_cuts, n_keys, is_refining)
 
 @kernel
 def divide_by_space(tree, density, work, last, n_columns, n_rows):
-    """Make an item a node with a grid, and put the children on the pile in its place; returns whether there was room."""
+    """Make an item a node with a grid, and push its children in its place; returns whether the capacity was enough."""
     item, count, block, node, grid = work.item, work.counts, tree.block, tree.node, work.grid
     region, bound = work.item_region, tree.bound
     at, region_at = last * ITEM_FIELDS, last * REGION_FIELDS

@@ -1,8 +1,8 @@
 """Walk from the root to the leaves that a message reaches, then scan them.
 
-Two steps, so that the memory of the next nodes and of the leaves is asked for ahead of its use. A point reaches one cell of
-each grid, and a clause stands in one child of a node besides copies in other cells: it is met once. A box may meet a clause
-in several cells: it is reported where the lower left corner of what they have in common lies, which is one cell.
+Two steps, so that the memory of the next nodes and of the leaves can be prefetched. A point reaches one cell of each grid, so
+it meets each clause once. A box may meet a clause in several cells: it is reported in the cell of the lower left corner of
+their intersection, which is one cell.
 Paper: Algorithm 1; η = `position`, from 0.
 """
 
@@ -36,13 +36,13 @@ from nearcast.papers.boolean.adaptive_tree.layout import (
 from nearcast.papers.boolean.quadtrees.kernels.lists import keyword_bit
 
 OUTPUT_FULL = -1
-_AHEAD = 4  # nodes of the queue whose blocks are asked for
+_AHEAD = 4  # nodes of the queue whose blocks are prefetched
 _PER_LINE = 8  # signatures in a line of cache
 
 
 @inline_kernel
 def rank_keywords(rank_of, keyword, begin, end, rank):
-    """Write the places of the message's keywords in order, those no clause has left out; returns their number."""
+    """Write the sorted ranks of the message's keywords, without those that no clause has; returns their number."""
     for at in range(begin, end):
         if keyword[at] < rank_of.size:
             prefetch(rank_of, keyword[at])
@@ -57,7 +57,7 @@ def rank_keywords(rank_of, keyword, begin, end, rank):
 
 @inline_kernel
 def absent_bits(rank, n_ranks):
-    """The bits that no keyword of the message has: a clause with one of them asks for more than the message has."""
+    """The bits that no keyword of the message has: a clause with one of them requires a keyword that the message lacks."""
     bits = np.int64(0)
     for at in range(n_ranks):
         bits |= keyword_bit(rank[at])
@@ -147,7 +147,7 @@ def scan_for_point(
                 continue
             if box[4 * entry] <= x and x <= box[4 * entry + 2] and box[4 * entry + 1] <= y and y <= box[4 * entry + 3]:
                 clause = entry_clause[entry]
-                # Without bits the way to the leaf has proven every keyword.
+                # Without bits the path to the leaf has proven every keyword.
                 if bits == 0 or has_all(stamp, mark, keyword, keyword_start[clause], keyword_start[clause + 1]):
                     if n_out == out_clause.size:
                         return OUTPUT_FULL, n_candidates

@@ -1,4 +1,4 @@
-"""Make single nodes: a leaf with its entries, a block, a child on the pile, the region of a cell."""
+"""Make single nodes: a leaf with its entries, a block, a child on the stack, the region of a cell."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from nearcast.papers.boolean.quadtrees.kernels.lists import keyword_bit
 
 @kernel
 def make_leaf(tree, work, last, leaf_size):
-    """Write the entries of a leaf: clause, box, and the bits of the keywords that its place does not prove."""
+    """Write the entries of a leaf: clause, box, and the bits of the keywords that the path to the leaf does not prove."""
     item, order, box, rank_start, rank = work.item, work.order, work.box, work.rank_start, work.rank
     clause, boxes, signature, node = tree.clause, tree.box, tree.signature, tree.node
     at = last * ITEM_FIELDS
@@ -86,7 +86,7 @@ def new_node(tree, n_clauses):
 
 @inline_kernel
 def start_block(tree, capacity, n):
-    """A block for a node of `n` clauses that is divided now; returns where it is."""
+    """Take a block for a node of `n` clauses that is divided now; returns its start."""
     block = tree.block
     first = take_chunk(tree.free_block, block, tree.head, N_BLOCK, capacity)
     block[first + N_CHANGES], block[first + N_CHECKED], block[first + N_DIVIDED] = 0, 0, n
@@ -96,7 +96,7 @@ def start_block(tree, capacity, n):
 
 @kernel
 def push_child(tree, work, last, start, n, offset, allowed, proven, share):
-    """Put a child of item `last` on the pile, in its region; `share` of its messages come there. Returns the node."""
+    """Push a child of item `last`, with its region; `share` of its messages reach it. Returns the node."""
     state, item, region = work.state, work.item, work.item_region
     number = new_node(tree, n)
     tree.share[number] = tree.share[item[last * ITEM_FIELDS + NODE]] * share
@@ -125,7 +125,7 @@ def narrow_region(region, at, bound, bounds, n_columns, n_rows, column, row):
 
 @kernel
 def replace_by_children(work, last):
-    """Close the gap that a divided item leaves below its children on the pile."""
+    """Remove a divided item from below its children on the stack."""
     state, item, region = work.state, work.item, work.item_region
     state[N_ITEMS] -= 1
     for at in range(last * ITEM_FIELDS, state[N_ITEMS] * ITEM_FIELDS):

@@ -52,7 +52,7 @@ def best_bounds(weight, chance, n, n_groups, bound, before, best, choice, stack)
     for j in range(n + 1):
         before[j] = weight[j] * chance[j]
     for c in range(2, n_groups + 1):
-        # Which first positions to fill, and between which choices: a pile of four numbers each.
+        # Which positions to fill, and between which choices: a stack of four numbers each.
         stack[0], stack[1], stack[2], stack[3] = c, n, c - 1, n - 1
         size = 4
         while size > 0:

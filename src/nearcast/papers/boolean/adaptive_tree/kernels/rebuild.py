@@ -1,4 +1,4 @@
-"""Take up a node to be built anew: gather its clauses, free what is below it; and tell when a node has drifted."""
+"""Prepare a node for a rebuild: gather its clauses and free what is below it. Decide when a node has drifted."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from nearcast.papers.boolean.adaptive_tree.layout import (
 )
 
 LEAST_SHARE = 0.001  # of all clauses: smaller nodes do not drift. Paper: §5.1.2
-_CHECKS = 128  # divergence is reckoned so often while a node changes as a whole
+_CHECKS = 128  # how often the divergence is computed while all clauses of a node change
 _SMOOTHING = 0.5
 
 
@@ -52,7 +52,7 @@ def child_count(node, record):
 
 @kernel
 def push_children(tree, record, stack, n):
-    """Put the children of an inner node on the pile; returns its new size."""
+    """Push the children of an inner node; returns the new size of the stack."""
     node, block = tree.node, tree.block
     first = node[record + FIRST] + BLOCK_FIELDS
     for at in range(first, first + child_count(node, record)):
@@ -118,7 +118,7 @@ def free_below(tree, number, stack):
 
 @kernel
 def pop_pending(tree, clauses, work):
-    """Make the last pending node an item with all its clauses; returns whether there was room for them."""
+    """Make the last pending node an item with all its clauses; returns whether the capacity was enough."""
     state, needed, pending, item = work.state, work.needed, work.pending, work.item
     last = (state[N_PENDING] - 1) * ITEM_FIELDS
     number = pending[last + NODE]
@@ -150,7 +150,7 @@ def pop_pending(tree, clauses, work):
 
 @kernel
 def write_local(tree, clauses, work, local, clause, first):
-    """Note the box of a clause, and its keywords in order from `first` on; returns where they end."""
+    """Store the box of a clause, and its keywords in order from `first` on; returns where they end."""
     tree, clauses, work = borrow(tree), borrow(clauses), borrow(work)
     box, rank, rank_of = work.box, work.rank, tree.rank
     box[4 * local], box[4 * local + 1] = clauses.x0[clause], clauses.y0[clause]
@@ -165,7 +165,7 @@ def write_local(tree, clauses, work, local, clause, first):
 
 @kernel
 def gather_clauses(tree, clauses, work, n):
-    """Note boxes and keywords of the first `n` clauses by local number."""
+    """Store boxes and keywords of the first `n` clauses by local number."""
     rank_start, order, clause = work.rank_start, work.order, work.clause
     rank_start[0] = 0
     for local in range(n):
@@ -177,8 +177,8 @@ def gather_clauses(tree, clauses, work, n):
 def divergence(tree, number):
     """How far the shares of the children are from those when the node was divided, and among how many that was.
 
-    Paper: D_KL(w_old | w), formula not printed. Smoothed, since a share may become zero; what came into new children counts as
-    one more.
+    Paper: D_KL(w_old | w), formula not printed. Smoothed, since a share may become zero; all clauses in new children count as
+    one more bin.
     """
     tree = borrow(tree)
     node, block, n_below, n_at_division = tree.node, tree.block, tree.n_below, tree.n_at_division
@@ -209,7 +209,7 @@ def divergence(tree, number):
 
 @inline_kernel
 def is_check_due(block, first, n, n_filed, options):
-    """Whether a node with `n` of all clauses below, whose block begins at `first`, has changed enough to be looked at again."""
+    """Whether a node with `n` of all clauses below, whose block begins at `first`, has changed enough for another check."""
     n_changes = block[first + N_CHANGES]
     return (
         options.drift_limit >= 0.0
@@ -221,7 +221,7 @@ def is_check_due(block, first, n, n_filed, options):
 
 @kernel
 def has_drifted(tree, number, options):
-    """Whether an inner node is to be built anew because its clauses have come to lie otherwise."""
+    """Whether an inner node must be rebuilt because the distribution of its clauses has drifted."""
     tree = borrow(tree)
     block, n = tree.block, tree.n_below[number]
     first = tree.node[NODE_FIELDS * number + FIRST]
@@ -229,5 +229,5 @@ def has_drifted(tree, number, options):
         return False
     block[first + N_CHECKED] = block[first + N_CHANGES] + max(1, n // _CHECKS)
     distance, n_bins = divergence(tree, number)
-    # What chance alone brings about when as many again are drawn as the node was divided with.
+    # The expected divergence if as many clauses as the node was divided with are drawn again.
     return distance > options.drift_limit + options.noise_weight * (n_bins - 1) / (2.0 * block[first + N_DIVIDED])

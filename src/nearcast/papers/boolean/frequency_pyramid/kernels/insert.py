@@ -1,4 +1,4 @@
-"""File clauses, one by one: in the list of a keyword, else in a trie, and from the full end of a path in it one grid down.
+"""File clauses, one by one: in the list of a keyword, else in a trie, and from a full node of a trie in the next finer grid.
 
 Paper: FAST's insertion and AKI, the adaptive keyword index of a cell.
 """
@@ -59,7 +59,7 @@ from nearcast.papers.boolean.frequency_pyramid.layout import (
 
 @kernel
 def count_anchors(frequency, keyword_start, keyword, slots, step):
-    """Add `step` to the frequency of every owner of the clauses."""
+    """Add `step` to the frequency of every keyword of the clauses, or of NO_ANCHOR."""
     for i in range(slots.size):
         first, last = keyword_start[slots[i]], keyword_start[slots[i] + 1]
         if first == last:
@@ -70,7 +70,7 @@ def count_anchors(frequency, keyword_start, keyword, slots, step):
 
 @kernel
 def has_capacity(pyramid, work, options, n_path):
-    """Whether one clause can be filed in four quarters, whatever happens there."""
+    """Whether the capacity is enough to file one clause in four quarters in any case."""
     pyramid, work = borrow(pyramid), borrow(work)
     head, needed = pyramid.head, work.needed
     # In each quarter: a list that moves or is split into lists that grow, a node for each keyword, quarters below.
@@ -109,7 +109,7 @@ def shortest_anchor(pyramid, clauses, node, clause, limit):
 
 @kernel
 def make_frequent(pyramid, clauses, work, options, cell, quarter, clause):
-    """Let tries take the place of the lists of all keywords of a clause; what was in them is to be filed again."""
+    """Replace the lists of all keywords of a clause by tries; push their clauses to be filed again."""
     pyramid, clauses, work = borrow(pyramid), borrow(clauses), borrow(work)
     word, number, is_alive = pyramid.word, pyramid.number, clauses.is_alive
     node = cell[0] + quarter
@@ -130,7 +130,7 @@ def make_frequent(pyramid, clauses, work, options, cell, quarter, clause):
 
 @kernel
 def file_item(pyramid, clauses, work, options):
-    """File the clause on top of the pile in its quarters."""
+    """File the clause on top of the stack in its quarters."""
     pyramid, clauses, work = borrow(pyramid), borrow(clauses), borrow(work)
     item, state, frame, word = work.item, work.state, pyramid.frame, pyramid.word
     state[N_ITEMS] -= 1
@@ -139,7 +139,7 @@ def file_item(pyramid, clauses, work, options):
     cell = (item[at + BLOCK], item[at + DEPTH], item[at + COLUMN], item[at + ROW])
     box = (clauses.x0[clause], clauses.y0[clause], clauses.x1[clause], clauses.y1[clause])
     met = quarters_met(frame, options.max_depth, box[0], box[1], box[2], box[3], cell[1], cell[2], cell[3])
-    # The frequency of NO_ANCHOR stands first.
+    # The first frequency is that of NO_ANCHOR.
     anchor = rarest_anchor(clauses.keyword_start, clauses.keyword, pyramid.frequency[1:], clause)
     shared = np.int64(NOTHING)
     for quarter in range(4):
@@ -166,7 +166,7 @@ def file_item(pyramid, clauses, work, options):
 
 @kernel
 def file_clauses(pyramid, clauses, work, options, slots):
-    """File the clauses from POSITION on; returns whether all are filed, or room is short (see `needed`)."""
+    """File the clauses from POSITION on; returns whether all are filed. If not, capacity ran out (see `needed`)."""
     state, item, head, keyword_start = work.state, work.item, pyramid.head, clauses.keyword_start
     while True:
         while state[N_ITEMS] > 0:

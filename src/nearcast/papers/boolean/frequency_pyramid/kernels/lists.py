@@ -1,7 +1,8 @@
-"""Make lists, append to them, take out of them; a list that outgrows its chunk moves to another.
+"""Lists of clauses and the edges that lead to them: make, change and clean them.
 
-The header of a list has its clauses, its room, and one more number: of a list of a cell the quarters that share it (a bit
-each), of the list at the end of a path in a trie how many of its clauses may still go down; those stand first.
+A list that outgrows its chunk moves to another. Its header has the number of its clauses, its capacity, and one more number:
+for a list of a cell the quarters that share it (a bit each); for a list at the end of a path in a trie how many of its clauses
+may still move down. Those come first.
 """
 
 from __future__ import annotations
@@ -66,17 +67,17 @@ def entry_at(word, start, position):
 
 
 @inline_kernel
-def copy_entry(word, source, position, target, position_):
-    """Copy the clause at a position of a list to a place of another, or of the same."""
-    word[signature_at(target, position_)] = word[signature_at(source, position)]
-    old, new = entry_at(word, source, position), entry_at(word, target, position_)
+def copy_entry(word, source, position, target, target_position):
+    """Copy the clause at a position of a list to a position of another list, or of the same."""
+    word[signature_at(target, target_position)] = word[signature_at(source, position)]
+    old, new = entry_at(word, source, position), entry_at(word, target, target_position)
     for at in range(ENTRY_WORDS):
         word[new + at] = word[old + at]
 
 
 @inline_kernel
 def wider_capacity(size):
-    """The room of a full list that takes one more."""
+    """The capacity of a full list that gets one more clause."""
     return size + 1 if size < 8 else size + 1 + size // 4
 
 
@@ -87,14 +88,14 @@ def chunk_words(capacity):
 
 @inline_kernel
 def nth_anchor(keyword_start, keyword, clause, position):
-    """The owner at a place of the order of tries: the newest keyword first; frequent words are known sooner than rare ones."""
+    """The anchor at a position in the order of tries: the highest id first, since ids of frequent keywords are low."""
     start, stop = keyword_start[clause], keyword_start[clause + 1]
     return 1 + np.int64(keyword[stop - 1 - position]) if start < stop else np.int64(NO_ANCHOR)
 
 
 @inline_kernel
 def unproven_bits(keyword_start, keyword, clause, n_proven):
-    """The bits of the keywords after the first so many in the order of tries."""
+    """The bits of the keywords after the first `n_proven` in the order of tries."""
     bits = np.int64(0)
     for at in range(keyword_start[clause], keyword_start[clause + 1] - n_proven):
         bits |= keyword_bit(keyword[at])
@@ -103,7 +104,7 @@ def unproven_bits(keyword_start, keyword, clause, n_proven):
 
 @kernel
 def new_list(pyramid, capacity, extra):
-    """The start of an empty list; there is room."""
+    """Make an empty list; returns its start. The capacity is enough."""
     pyramid = borrow(pyramid)
     word, head = pyramid.word, pyramid.head
     start = take_chunk(pyramid.free_word, word, head, N_WORDS, chunk_words(capacity))
@@ -114,7 +115,7 @@ def new_list(pyramid, capacity, extra):
 
 @kernel
 def free_list(pyramid, start):
-    """Give up a list with all its entries."""
+    """Free a list with all its entries."""
     pyramid = borrow(pyramid)
     header = pyramid.word[start]
     pyramid.head[N_LISTS] -= 1
@@ -124,7 +125,7 @@ def free_list(pyramid, start):
 
 @kernel
 def reserve_entry(pyramid, start):
-    """The start of the list once it can take one more; who leads to it must be told where it moved."""
+    """Make a list able to take one more clause; returns its start. If it moved, the caller must change the edges to it."""
     pyramid = borrow(pyramid)
     word, head = pyramid.word, pyramid.head
     header = word[start]
@@ -142,7 +143,7 @@ def reserve_entry(pyramid, start):
 
 @kernel
 def append_clause(pyramid, clauses, start, clause, bits):
-    """Append to a list that has room."""
+    """Append a clause to a list that is not full."""
     pyramid, clauses = borrow(pyramid), borrow(clauses)
     word, number, head = pyramid.word, pyramid.number, pyramid.head
     size = list_size(word[start])
@@ -165,7 +166,7 @@ def has_clause(word, start, clause):
 
 @kernel
 def remove_dead(pyramid, is_alive, start, is_end):
-    """Take the dead out of a list, the others stay in order; at the end of a path (`is_end`) count who may go down."""
+    """Remove dead clauses from a list, in order; at the end of a path (`is_end`) count those that may move down."""
     pyramid = borrow(pyramid)
     word, head = pyramid.word, pyramid.head
     header = word[start]
@@ -184,11 +185,8 @@ def remove_dead(pyramid, is_alive, start, is_end):
 
 @inline_kernel
 def path_length(keyword_start, clause):
-    """Keywords of a clause; NO_KEYWORD stands for none."""
+    """The number of keywords of a clause, or 1 for NO_ANCHOR."""
     return max(np.int64(1), keyword_start[clause + 1] - keyword_start[clause])
-
-
-# -- Find, add and change edges, and make nodes.
 
 
 @inline_kernel
@@ -206,7 +204,7 @@ def find_edge(slot, node, anchor):
 
 @kernel
 def set_edge(pyramid, node, anchor, value):
-    """Let an edge lead somewhere; it is made if there is none. There is room."""
+    """Set the target of an edge, which is made if there is none. The capacity is enough."""
     pyramid = borrow(pyramid)
     slot = pyramid.slot
     key = edge_key(node, anchor)
@@ -219,7 +217,7 @@ def set_edge(pyramid, node, anchor, value):
 
 @kernel
 def new_nodes(pyramid, count):
-    """The first of so many new nodes without edges; there is room."""
+    """Make `count` nodes without edges; returns the first. The capacity is enough."""
     pyramid = borrow(pyramid)
     node, head = pyramid.node, pyramid.head
     first = head[N_NODES]
@@ -229,25 +227,23 @@ def new_nodes(pyramid, count):
     return first
 
 
-# -- Go round the edges, some at each change, and take the dead out of the lists they lead to.
-#
-# UNSWEPT counts the slots until the round is complete since the last clause died: at 0 no list has a dead clause.
-
-
 @kernel
 def collect_dead(pyramid, is_alive, n_slots):
-    """Clean what so many slots lead to, from where the last sweep ended. Paper: FAST's cleaner."""
+    """Remove dead clauses from the lists that the next `n_slots` slots lead to. Paper: FAST's cleaner.
+
+    N_UNCLEANED counts the slots until the round since the last deletion is complete: at 0 no list has a dead clause.
+    """
     pyramid = borrow(pyramid)
     slot, node, head = pyramid.slot, pyramid.node, pyramid.head
     n_all = slot.size // 2
     n_now = min(n_slots, head[N_UNCLEANED])
     head[N_UNCLEANED] -= n_now
     for _ in range(n_now):
-        position_ = 2 * (head[CLEANER] % n_all)
+        at = 2 * (head[CLEANER] % n_all)
         head[CLEANER] = (head[CLEANER] + 1) % n_all
-        if slot[position_] == FREE:
+        if slot[at] == FREE:
             continue
-        value = slot[position_ + 1]
+        value = slot[at + 1]
         if value >= 0:
             remove_dead(pyramid, is_alive, value, False)
         elif node[NODE_FIELDS * ~value + BELOW] != NOTHING:

@@ -1,8 +1,8 @@
 """Go down the pyramid with a message: its lists in each cell, the tries of its frequent keywords, and only these further down.
 
-What stands below a cell has only keywords that are frequent in the cell: the others are left behind there. A point has one cell
-in each grid and meets a clause once on its way. A box meets a clause in several cells: it is reported in that of the reference
-point, the lower left corner of what both have in common.
+Clauses below a cell have only keywords that are frequent in the cell, so other keywords are dropped there. A point has one cell
+in each grid and meets a clause once. A box meets a clause in several cells: it is reported in the cell of the lower left corner
+of their intersection.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from nearcast.papers.boolean.quadtrees.kernels.lists import keyword_bit
 from nearcast.papers.boolean.quadtrees.kernels.match import OUTPUT_FULL, absent_bits
 
 LINE_WORDS = 8  # words of a cache line
-FARTHEST = 200  # words of a list asked for ahead of the scan; what follows the processor foresees
+FARTHEST = 200  # words of a list that are prefetched; the processor prefetches what follows
 
 
 @inline_kernel
 def write_keys(frequency, keyword, begin, end, key, bit):
-    """Write the owners of a message that some clause names, in the order of tries; returns how many."""
+    """Write the anchors of a message that some clause has, in the order of tries; returns how many."""
     n_keys = 0
     if frequency[NO_ANCHOR] > 0:
         key[0], bit[0] = NO_ANCHOR, keyword_bit(NO_ANCHOR)
@@ -54,8 +54,9 @@ def write_keys(frequency, keyword, begin, end, key, bit):
 def search(slot, node, word, cell, keys, first, n_keys, target, buffers, starts, n_lists, queue):
     """Append the lists of a cell that a message reaches to `starts`, and write its frequent keys from `target` on.
 
-    Keys are read from `first` on, which may be `target` as well. In line are nodes of tries and the place of the next key from
-    each; a round asks for the slots of many edges before it looks at the first. Returns lists, frequent keys, nodes passed.
+    Keys are read from `first` on, which may equal `target`. The queue has nodes of tries and the position of the next key of
+    each. A round prefetches the slots of many edges before it reads the first. Returns the numbers of lists, frequent keys, and
+    nodes.
     """
     key, bit = keys
     edge, first_slot, key_position = buffers
@@ -90,7 +91,7 @@ def search(slot, node, word, cell, keys, first, n_keys, target, buffers, starts,
                 prefetch(node, NODE_FIELDS * ~value)
                 after = key_position[i] + 1
                 if is_cell:
-                    # What is read lies ahead of what is written.
+                    # Reading is ahead of writing.
                     key[target + n_frequent], bit[target + n_frequent] = key[key_position[i]], bit[key_position[i]]
                     n_frequent += 1
                     after = target + n_frequent
@@ -103,7 +104,7 @@ def search(slot, node, word, cell, keys, first, n_keys, target, buffers, starts,
 
 @inline_kernel
 def scan_for_point(lists, starts, n_lists, clauses, stamp, mark, absent, x, y, message, n_out, out_message, out_clause):
-    """Append the clauses of the found lists that match a point; returns pairs (or OUTPUT_FULL) and candidates."""
+    """Append the clauses of these lists that match a point; returns pairs (or OUTPUT_FULL) and candidates."""
     word, number = lists
     keyword_start, keyword, is_alive, has_dead = clauses
     for i in range(n_lists):
@@ -121,11 +122,11 @@ def scan_for_point(lists, starts, n_lists, clauses, stamp, mark, absent, x, y, m
             if has_dead and not is_alive[word[entry + CLAUSE]]:
                 n_candidates -= 1
                 continue
-            # One decision, not five: few pass, and which test they fail nobody foresees.
+            # One branch instead of five: few clauses pass, and which test fails is unpredictable.
             is_near = (number[entry] <= x) & (x <= number[entry + 2]) & (number[entry + 1] <= y) & (y <= number[entry + 3])
             if is_near & (bits & absent == 0):
                 clause = word[entry + CLAUSE]
-                # Without bits the way to the list has proven every keyword.
+                # Without bits the path to the list has proven every keyword.
                 if bits != 0 and not has_all(stamp, mark, keyword, keyword_start[clause], keyword_start[clause + 1]):
                     continue
                 if n_out == out_clause.size:
@@ -138,7 +139,7 @@ def scan_for_point(lists, starts, n_lists, clauses, stamp, mark, absent, x, y, m
 
 @inline_kernel
 def scan_for_box(lists, starts, n_lists, clauses, stamp, mark, absent, area, message, n_out, out_message, out_clause):
-    """As `scan_for_point`, for a box in one cell: only what has its reference point there."""
+    """As `scan_for_point`, for a box in one cell: only clauses whose intersection with it begins there."""
     word, number = lists
     keyword_start, keyword, is_alive, has_dead = clauses
     frame, max_depth, box, corner, cell = area
@@ -225,7 +226,7 @@ def match_messages(pyramid, max_depth, clauses, messages, scratch, mark, first, 
                 n_cells -= 1
                 at = 5 * n_cells
                 cell, depth, column, row, n_keys = cells[at], cells[at + 1], cells[at + 2], cells[at + 3], cells[at + 4]
-                # Each depth has keys of its own: those of the cell above last until all its quarters are done.
+                # Each depth has its own keys: those of the cell above are read until all its quarters are done.
                 n_lists, n_keys, n_queued = search(
                     slot, node, word, cell, keys, depth * longest, n_keys, (depth + 1) * longest, buffers, starts, 0, queue
                 )

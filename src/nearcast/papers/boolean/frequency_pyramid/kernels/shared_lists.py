@@ -1,8 +1,8 @@
-"""Lists that quarters of one cell have in common: put a clause in, join, leave, move.
+"""Lists that quarters of one cell share: add a clause, share, stop sharing.
 
-In each cell that a clause meets it stands once. So a clause comes into a shared list only where none of the other quarters has
-it elsewhere, and a quarter joins a list only where that brings it no clause it has elsewhere. Paper: silent; the authors'
-program does not look, and then finds a clause twice.
+A clause is filed once in each cell that it meets. So a clause is added to a shared list only if none of the other quarters has
+it elsewhere, and a quarter shares a list only if it has none of the clauses elsewhere. Paper: silent; the authors' program does
+not check and then finds a clause twice.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from nearcast.papers.boolean.quadtrees.kernels.lists import signature_of
 
 @inline_kernel
 def columns_met(low, high, first):
-    """Of two neighbouring columns, from `first` on, those between low and high: a bit each."""
+    """Which of the columns `first` and `first + 1` are between low and high: a bit each."""
     return (1 if low <= first and first <= high else 0) | (2 if low <= first + 1 and first + 1 <= high else 0)
 
 
@@ -62,7 +62,7 @@ def quarters_of_entry(number, entry, frame, max_depth, cell):
 
 @kernel
 def set_edges(pyramid, block, anchor, start):
-    """Tell the quarters that share a list where it is."""
+    """Set the edges to a list of all quarters that share it."""
     pyramid = borrow(pyramid)
     sharers = list_extra(pyramid.word[start])
     for quarter in range(4):
@@ -72,7 +72,7 @@ def set_edges(pyramid, block, anchor, start):
 
 @kernel
 def release_list(pyramid, start, quarter):
-    """A quarter has no more use for a list; nobody's is given up."""
+    """Remove a quarter from those that share a list; the list is freed if it was the last."""
     pyramid = borrow(pyramid)
     header = pyramid.word[start]
     sharers = list_extra(header) & ~(1 << quarter)
@@ -85,7 +85,7 @@ def release_list(pyramid, start, quarter):
 
 @kernel
 def unshare_list(pyramid, cell, quarter, anchor, start, max_depth):
-    """A list of its own for a quarter that shared one, with what it meets; returns its start."""
+    """Copy what a quarter meets of a shared list to a list of its own; returns its start."""
     pyramid = borrow(pyramid)
     word, number = pyramid.word, pyramid.number
     size = list_size(word[start])
@@ -105,7 +105,7 @@ def unshare_list(pyramid, cell, quarter, anchor, start, max_depth):
 
 @kernel
 def put_in_list(pyramid, clauses, options, cell, quarter, anchor, clause, met, pending):
-    """File a clause in the list of an owner in a quarter; returns the list, or NOTHING if it is full or the owner is frequent.
+    """File a clause in the list of an anchor in a quarter; returns the list, or NOTHING if it is full or has become a trie.
 
     `met` are the quarters that the clause meets, `pending` those where it is not filed yet.
     """
@@ -136,7 +136,7 @@ def put_in_list(pyramid, clauses, options, cell, quarter, anchor, clause, met, p
 
 @kernel
 def share_list(pyramid, is_alive, options, cell, quarter, anchor, start, clause):
-    """Let a quarter share the list, in which the clause is, if it can; returns the list, or NOTHING."""
+    """Make a quarter share the list with the clause, if possible; returns the list, or NOTHING."""
     pyramid = borrow(pyramid)
     word, number, frame = pyramid.word, pyramid.number, pyramid.frame
     quarter_list = find_edge(pyramid.slot, cell[0] + quarter, anchor)
@@ -172,7 +172,7 @@ def share_list(pyramid, is_alive, options, cell, quarter, anchor, start, clause)
 
 @kernel
 def merge_lists(pyramid, is_alive, options, cell, quarter, quarter_list, start):
-    """Append to a list what another has for a quarter and it has not; returns where it is then."""
+    """Append to a list the clauses of another that a quarter meets and the list lacks; returns its start."""
     pyramid = borrow(pyramid)
     word, number = pyramid.word, pyramid.number
     for position in range(list_size(word[quarter_list])):

@@ -1,4 +1,4 @@
-"""Tries of keywords that are frequent in a cell: clauses go down by their keywords, and from a full end one grid down.
+"""Tries of keywords that are frequent in a cell: clauses go down by keyword, and from full nodes to the next finer grid.
 
 Paper: FAST's frequent keywords and descent.
 """
@@ -56,7 +56,7 @@ def push_item(work, clause, quarters, cell):
 
 @kernel
 def split_list(pyramid, clauses, options, cell, start, depth):
-    """Make a node of a full list in a trie, `depth` keywords down: its clauses go on by their next keyword, or end there."""
+    """Replace a full list in a trie, `depth` keywords down, by a node: its clauses move on by their next keyword, or end."""
     pyramid, clauses = borrow(pyramid), borrow(clauses)
     word = pyramid.word
     keyword_start, keyword = clauses.keyword_start, clauses.keyword
@@ -79,7 +79,7 @@ def split_list(pyramid, clauses, options, cell, start, depth):
 
 @kernel
 def is_movable(pyramid, clauses, options, depth, clause):
-    """Whether a clause may go further down: there is a grid below, and the clause is at most half as long as a cell."""
+    """Whether a clause may move down: there is a finer grid, and the clause is at most half as long as a cell."""
     frame, max_depth = pyramid.frame, options.max_depth
     if depth == max_depth:
         return False
@@ -99,7 +99,7 @@ def swap_entries(word, one, other):
 
 @kernel
 def end_at(pyramid, clauses, options, cell, number, clause):
-    """File a clause at the node of a trie where its keywords end; those that may go down stand first."""
+    """File a clause at the node of a trie where its keywords end; those that may move down come first."""
     pyramid, clauses = borrow(pyramid), borrow(clauses)
     node, word = pyramid.node, pyramid.word
     start = node[NODE_FIELDS * number + BELOW]
@@ -109,14 +109,14 @@ def end_at(pyramid, clauses, options, cell, number, clause):
     if is_movable(pyramid, clauses, options, cell[1], clause):
         header = word[start]
         size, n_movable = list_size(header), list_extra(header)
-        # The first that may not go down makes room. No signature here: the way has proven every keyword.
+        # Swap with the first that may not move down. No signature here: the path has proven every keyword.
         swap_entries(word, entry_at(word, start, n_movable), entry_at(word, start, size - 1))
         word[start] = list_header(size, list_capacity(header), n_movable + 1)
 
 
 @inline_kernel
 def area_within(number, entry, frame, max_depth, depth, column, row):
-    """How much of a cell a box takes, in cells of the finest grid."""
+    """The area of a box within a cell, in cells of the finest grid."""
     n_columns, shift = 1 << max_depth, max_depth - depth
     left, bottom = column << shift, row << shift
     x0 = max(left, column_of(number[entry], frame[0], frame[1], frame[2], n_columns))
@@ -128,7 +128,7 @@ def area_within(number, entry, frame, max_depth, depth, column, row):
 
 @kernel
 def move_to_children(pyramid, work, options, cell, quarter, number):
-    """Send those of a node that take less of the cell than others do, on average, into the quarters below."""
+    """Move those clauses of a node to the quarters below whose area within the cell is below the average."""
     pyramid, work = borrow(pyramid), borrow(work)
     node, word, values, frame = pyramid.node, pyramid.word, pyramid.number, pyramid.frame
     block, depth, column, row = cell
@@ -151,7 +151,7 @@ def move_to_children(pyramid, work, options, cell, quarter, number):
             position += 1
             continue
         push_item(work, word[entry + CLAUSE], quarters_of_entry(values, entry, frame, options.max_depth, below), below)
-        # The last that may go down takes its place, and the last of all the place of that.
+        # The last that may move down replaces it, and the last of all replaces that one.
         n_movable, size = n_movable - 1, size - 1
         copy_entry(word, start, n_movable, start, position)
         copy_entry(word, start, size, start, n_movable)
@@ -161,7 +161,7 @@ def move_to_children(pyramid, work, options, cell, quarter, number):
 
 @kernel
 def put_in_trie(pyramid, clauses, work, options, cell, quarter, clause):
-    """File a clause all of whose keywords are frequent in a quarter."""
+    """File a clause in the trie of a quarter in which all its keywords are frequent."""
     pyramid, clauses, work = borrow(pyramid), borrow(clauses), borrow(work)
     word, slot, is_alive = pyramid.word, pyramid.slot, clauses.is_alive
     keyword_start, keyword = clauses.keyword_start, clauses.keyword

@@ -1,4 +1,4 @@
-"""File and unfile single clauses: find or make their lists, append and remove entries, grow the table."""
+"""Bind clauses to their cheapest cells, and file and remove single clauses in the lists of these cells."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def keyword_bit(keyword):
 
 @inline_kernel
 def signature_of(keyword, start, stop, anchor):
-    """The bits of the keywords besides the one the clause is posted under."""
+    """The bits of the keywords other than the anchor."""
     bits = np.int64(0)
     for at in range(start, stop):
         if 1 + keyword[at] != anchor:
@@ -117,7 +117,7 @@ def fill_signatures(keyword_start, keyword, item, anchor, signature):
         signature[entry] = signature_of(keyword, start, stop, anchor[entry])
 
 
-# Fields of what `post_clauses` says it is short of.
+# Sizes that `post_clauses` needs when capacity ran out.
 NEEDED_LISTS, NEEDED_SLOTS, NEEDED_ENTRIES, NEEDED_BOUND = range(4)
 NEEDED_FIELDS = 4
 
@@ -134,7 +134,7 @@ def code_of_key(key):
 
 @kernel
 def enter_list(lists, list_id):
-    """Make a new list findable: by door or table, by the chain of its owner, and count it in its cell."""
+    """Enter a new list in the directory or the table and in the chain of its anchor, and count it in its cell."""
     slot, directory, chain, head = lists.slot, lists.directory, lists.chain, lists.head
     key = lists.list_key[list_id]
     anchor, code = anchor_of_key(key), code_of_key(key)
@@ -172,7 +172,7 @@ def find_list(slot, directory, anchor, code):
 
 @kernel
 def needed_sizes(lists, anchor, cells, n_cells, needed):
-    """Fill `needed` with the sizes that hold one more clause in these cells."""
+    """Fill `needed` with the sizes for one more clause in these cells."""
     head, pool = lists.head, lists.pool
     n_new, n_entries = 0, pool.n_items[0]
     for at in range(n_cells):
@@ -218,7 +218,7 @@ def append_entry(lists, clauses, list_id, clause, signature):
 
 @kernel
 def post_clauses(lists, clauses, locations, update_cost, slots, first, scratch, needed):
-    """File clauses from position `first` of `slots` on; returns where room was short (see `needed`), or the end."""
+    """File clauses from position `first` on; returns the position where capacity ran out (see `needed`), or the end."""
     max_depth = np.int64(locations.facts[MAX_DEPTH])
     keyword_start, keyword = clauses.keyword_start, clauses.keyword
     head, pool, cells = lists.head, lists.pool, scratch[2]
@@ -252,7 +252,7 @@ def post_clauses(lists, clauses, locations, update_cost, slots, first, scratch, 
 
 @kernel
 def remove_clauses(lists, slots):
-    """Take clauses out of the lists they are bound to."""
+    """Remove clauses from the lists they are bound to."""
     pool, box, signatures = lists.pool, lists.box, lists.signature
     start, size, item = pool.start, pool.size, pool.item
     for i in range(slots.size):

@@ -1,8 +1,11 @@
-"""Scan the posting lists a message reaches: signature, box, then keywords; and find those a message with a box reaches.
+"""Find the posting lists of a message and scan them: signature, box, then keywords.
 
-A clause stands in disjoint cells, so a point meets it in one list at most. A box may meet it in several: it is reported in
-the list whose cell has the reference point, the lower left corner of what box and clause have in common. That point lies in
-both, so its cell is visited, the clause is bound to it, and there is one such cell.
+A clause is filed in disjoint cells, so a point meets it in one list at most. A box may meet it in several: it is reported in
+the list whose cell has the reference point, the lower left corner of the intersection of box and clause. That point is in both,
+so its cell is visited, the clause is bound to it, and there is only one such cell.
+
+A point takes several steps, each of which prefetches the memory that the next one reads: directory entries of the keywords,
+slots of the table, lists, entries. Finding a list costs more than scanning it.
 """
 
 from __future__ import annotations
@@ -28,12 +31,12 @@ from nearcast.papers.boolean.quadtrees.layout import (
 )
 
 OUTPUT_FULL = -1
-N_AHEAD = 16  # boxes of a list asked for ahead of the scan, two to a cache line; what follows the processor foresees
+N_AHEAD = 16  # boxes of a list that are prefetched, two per cache line; the processor prefetches what follows
 
 
 @inline_kernel
 def absent_bits(keyword, start, stop):
-    """The bits that no keyword of the message has: a clause with one of them asks for more than the message has."""
+    """The bits that no keyword of the message has: a clause with one of them requires a keyword that the message lacks."""
     bits = np.int64(0)
     for at in range(start, stop):
         bits |= keyword_bit(keyword[at])
@@ -44,7 +47,7 @@ def absent_bits(keyword, start, stop):
 def scan_for_point(
     list_ids, n_reached, entries, clause_keywords, stamp, mark, absent, x, y, message, n_out, out_message, out_clause
 ):
-    """Append the clauses of the found lists that match a point; returns pairs (or OUTPUT_FULL) and candidates."""
+    """Append the clauses of these lists that match a point; returns pairs (or OUTPUT_FULL) and candidates."""
     start, size, item, box, signature = entries
     keyword_start, keyword = clause_keywords
     for i in range(n_reached):
@@ -63,7 +66,7 @@ def scan_for_point(
                 continue
             if box[4 * entry] <= x and x <= box[4 * entry + 2] and box[4 * entry + 1] <= y and y <= box[4 * entry + 3]:
                 clause = item[entry]
-                # Without bits the list's own keyword is the only one.
+                # Without bits the anchor is the only keyword.
                 if bits == 0 or has_all(stamp, mark, keyword, keyword_start[clause], keyword_start[clause + 1]):
                     if n_out == out_clause.size:
                         return OUTPUT_FULL, n_candidates
@@ -77,7 +80,7 @@ def scan_for_point(
 def scan_for_box(
     list_ids, n_reached, list_keys, entries, clause_keywords, stamp, mark, absent, area, message, n_out, out_message, out_clause
 ):
-    """Append the clauses of the found lists that match a box, each in the cell of its reference point; as `scan_for_point`."""
+    """Append the clauses of these lists that match a box, each in the cell of its reference point; as `scan_for_point`."""
     start, size, item, box, signature = entries
     keyword_start, keyword = clause_keywords
     frame, max_depth, x0, y0, x1, y1, column0, row0 = area
@@ -111,8 +114,8 @@ def scan_for_box(
 def lists_by_box(tables, keyword, begin, end, max_depth, cells, list_ids):
     """Write the lists of a message's keywords whose cells the message meets; returns their number.
 
-    `cells` is (column0, row0, column1, row1) at the greatest depth. Where the box has more cells than a keyword has lists, the
-    lists are looked through instead.
+    `cells` is (column0, row0, column1, row1) at the greatest depth. If the box has more cells than a keyword has lists,
+    all its lists are checked instead.
     """
     slot, directory, chain, list_keys, list_next = tables
     column0, row0, column1, row1 = cells
@@ -158,12 +161,6 @@ def lists_by_box(tables, keyword, begin, end, max_depth, cells, list_ids):
                         list_ids[n_reached] = list_id
                         n_reached += 1
     return n_reached
-
-
-# -- Go from the keywords of a message to their quadtrees, from there to the cells that have the message, and scan.
-#
-# One message takes several steps, each asking for the memory of the next ahead of its use: doors of the keywords, slots of
-# the table, lists, entries. Reaching a list costs more than scanning it.
 
 
 @inline_kernel
@@ -274,15 +271,9 @@ def match_keyword_first(lists, grid, clauses, messages, scratch, mark, first, n_
     return mx0.size, n_out
 
 
-# -- Go from the place of a message to the cells that have it, from there to the lists of its keywords, and scan.
-#
-# One message takes several steps, each asking for the memory of the next ahead of its use: doors of the keywords, slots of
-# the table, lists, entries. Reaching a list costs more than scanning it.
-
-
 @inline_kernel
 def lists_by_cell(slot, directory, start, size, keyword, begin, end, code, depths, max_depth, key, first_slot, list_ids):
-    """Write the lists of a message that is a point; returns their number and that of the cells they stand in.
+    """Write the lists of a message that is a point; returns their number and the number of their cells.
 
     `depths` has the depths with any list; `key` and `first_slot` are scratch.
     """
@@ -297,7 +288,7 @@ def lists_by_cell(slot, directory, start, size, keyword, begin, end, code, depth
             first_slot[n_cells] = home(key[n_cells], n_slots)
             prefetch(slot, 2 * first_slot[n_cells])
             n_cells += 1
-    # From here on only the depths at which a cell of the message has lists.
+    # From here on only the depths at which the cell of the message has lists.
     depths = 0
     for i in range(n_cells):
         if find_value(slot, key[i], first_slot[i], NO_LIST) != NO_LIST:

@@ -1,4 +1,7 @@
-"""Insert clauses one by one into an R-tree whose nodes have keyword sets. The sets stay exact, also when a node is split."""
+"""Insert clauses one by one into an R-tree whose nodes have keyword sets, and choose the order of their keywords.
+
+The sets stay exact, also when a node is split.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ def listed_keyword(representative, keyword_start, keyword, clause, i):
 
 @kernel
 def file_clauses(index, clauses, slots, first):
-    """Insert clauses from position `first` of `slots` on; returns where there was no room for a node or a set, or the end."""
+    """Insert clauses from position `first` of `slots` on; returns the position where capacity ran out, or the end."""
     tree, sets, representative = index.tree, index.sets, index.representative
     keyword_start, keyword = clauses.keyword_start, clauses.keyword
     for i in range(first, slots.size):
@@ -62,14 +65,14 @@ def file_clauses(index, clauses, slots, first):
 
 @kernel
 def capacity_needed(tree, sets, leaf, n_listed):
-    """The most that the sets can take from the pool when a clause with so many listed keywords goes to this leaf."""
+    """The most that the sets can take from the pool when a clause with `n_listed` keywords is added to this leaf."""
     needed = 0
     is_splitting = True
     node = np.int64(leaf)
     while node != NO_NODE:
         size = sets.size[node] + n_listed
         if size > sets.capacity[node]:
-            # A set that outgrows its room moves, perhaps several times, each time to twice the room.
+            # A set that outgrows its capacity moves, perhaps several times, each time to twice the capacity.
             needed += 4 * (size + FIRST_CAPACITY)
         is_splitting = is_splitting and tree.n_entries[node] + 1 == tree.head[WIDTH]
         if is_splitting:
@@ -81,7 +84,7 @@ def capacity_needed(tree, sets, leaf, n_listed):
 
 @kernel
 def add_to_set(sets, node, keyword):
-    """Add a keyword to a sorted set, unless it is there. The pool has room."""
+    """Add a keyword to a sorted set, unless it is there. The pool is large enough."""
     at = lower_bound(sets.item, sets.start[node], sets.start[node] + sets.size[node], keyword)
     if at < sets.start[node] + sets.size[node] and sets.item[at] == keyword:
         return
@@ -95,7 +98,7 @@ def add_to_set(sets, node, keyword):
 
 @kernel
 def refill_set(index, clauses, node):
-    """Compute a node's set from what lies below it. The pool has room."""
+    """Compute the set of a node from its children. The pool is large enough."""
     tree, sets, representative = index.tree, index.sets, index.representative
     keyword_start, keyword = clauses.keyword_start, clauses.keyword
     first = node * tree.head[WIDTH]
@@ -132,12 +135,9 @@ def refill_set(index, clauses, node):
             at += 1
 
 
-# -- Order the keywords of each clause, best representative first. Paper: RT 4.2.
-
-
 @kernel
 def order_keywords(keyword_start, keyword, weight, tie_weight):
-    """Sort each clause's keywords by weight, then by the keyword's own weight, then by the smaller id, in place."""
+    """Sort the keywords of each clause by weight, then by the weight of the keyword, then by id, in place. Paper: RT 4.2."""
     for clause in range(keyword_start.size - 1):
         begin = keyword_start[clause]
         for i in range(begin + 1, keyword_start[clause + 1]):
@@ -161,7 +161,7 @@ def order_keywords(keyword_start, keyword, weight, tie_weight):
 def pick_greedily(keyword_start, keyword, holder_start, holder, frequency, heap, is_covered, rank):
     """Rank keywords by repeatedly picking the one that most clauses without a picked keyword have (the smaller id on a tie).
 
-    `holder` lists the clauses that have a keyword; `heap` has one place per keyword; `frequency` is used up; only picked
+    `holder` lists the clauses that have a keyword; `heap` has one element per keyword; `frequency` is changed; only picked
     keywords get a rank. The heap is lazy: frequencies only fall, so a top that is up to date is the largest.
     """
     n_keywords = frequency.size

@@ -16,8 +16,8 @@ from nearcast.papers.boolean.kernels.rtree import N_NODES, ROOT, WIDTH
 def match_by_sets(index, clauses, messages, scratch, mark, first, n_out, output):
     """Append every matching pair; see `kernel_calls.run_until_it_fits` for `first`, `n_out` and the result.
 
-    A node is visited if it meets the message and its set has a keyword of the message. A clause stands in one leaf, and a
-    leaf has one parent: no pair is found twice.
+    A node is visited if it meets the message and its set has a keyword of the message. A clause is in one leaf, and a leaf
+    has one parent: no pair is found twice.
     """
     stamp, stack = scratch
     tree = index.tree
@@ -72,8 +72,8 @@ def match_by_sets(index, clauses, messages, scratch, mark, first, n_out, output)
 def match_by_counts(index, clauses, messages, scratch, marks, first, n_out, output):
     """Append every matching pair; see `kernel_calls.run_until_it_fits` for `first`, `n_out` and the result.
 
-    A clause counts how many of the lists it stands in belong to keywords of the message. It stands in one list per keyword:
-    when the count is the number of its keywords, the message has them all, and that happens once. A child is visited if some
+    Count for each clause how many of its lists belong to keywords of the message. It is in one list per keyword: when the
+    count is the number of its keywords, the message has them all, and that happens once. A child is visited if some
     clause has been counted on each level down to it and still lacks keywords. `occurrence` holds for each rank the mark of
     the message it was last counted for, and the count.
     """
@@ -105,7 +105,7 @@ def match_by_counts(index, clauses, messages, scratch, marks, first, n_out, outp
             n_visited += 1
             is_leaf = level[node] == 0
             depth = level[root] + 1 - level[node]
-            # A leaf has one group of lists of its own, any other node one for each entry.
+            # A leaf has one group of lists, any other node one for each entry.
             n_groups = 1 if is_leaf else n_entries[node]
             for entry in range(node * width, node * width + n_groups):
                 if is_leaf:
