@@ -31,7 +31,7 @@ def main(name: str) -> int:
     folder.mkdir()
     (folder / "__init__.py").write_text(f'"""The index `{name}`."""\n', encoding="utf-8")
     (folder / "kernels.py").write_text((SOURCE / "kernels" / "scan.py").read_text(encoding="utf-8"), encoding="utf-8")
-    index = (SOURCE / "boolean" / "scan" / "index.py").read_text(encoding="utf-8")
+    index = (SOURCE / "boolean" / "scan.py").read_text(encoding="utf-8")
     index = index.replace("nearcast.kernels.scan", f"nearcast.boolean.{name}.kernels").replace("class Scan", f"class {cls}")
     index = index.replace('"scan"', f'"{name}"').replace("`scan`", f"`{name}`").replace('f"scan: ', f'f"{name}: ')
     # Imports in order: the own kernels come before those of other packages.
@@ -40,7 +40,7 @@ def main(name: str) -> int:
     lines.remove(own)
     lines.insert(next(i for i, line in enumerate(lines) if line.startswith("from nearcast.")) + 1, own)
     (folder / "index.py").write_text("\n".join(lines), encoding="utf-8")
-    first = '        "scan": "nearcast.boolean.scan.index:Scan",\n'
+    first = '        "scan": "nearcast.boolean.scan:Scan",\n'
     names.write_text(
         registry.replace(first, f'{first}        "{name}": "nearcast.boolean.{name}.index:{cls}",\n'), encoding="utf-8"
     )

@@ -228,5 +228,5 @@ def _time_merge(matcher: Matcher, setup: _Setup) -> list[float]:
         matcher.match_table(batches[len(milliseconds) % len(batches)])
         milliseconds.append(1e3 * (time.perf_counter() - begin))
         n_left -= not matcher.is_merging
-    matcher.settle()
+    matcher.wait_for_merge()
     return milliseconds

@@ -346,12 +346,12 @@ def test_lists_are_verified_in_the_leaves_of_the_trie_instead_of_whole_leaves(mo
 def prune_always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the quadtree and list pruning cost nothing, and direct verification much."""
     from nearcast.papers.boolean.cost_filter import index
-    from nearcast.papers.boolean.cost_filter.layout import LOOK
+    from nearcast.papers.boolean.cost_filter.kernels import TEST
 
     def biased(*arguments: Any) -> Any:
         figures = cost_figures(*arguments)
         unit_cost = np.zeros(3)
-        unit_cost[LOOK] = 1.0
+        unit_cost[TEST] = 1.0
         return figures._replace(unit_cost=unit_cost, words_per_clause=np.array([1e9]))
 
     monkeypatch.setattr(index, "cost_figures", biased)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import nearcast as nc
-from nearcast.papers.boolean.kernels.rtree import PLACES, ROOT, RTreeArrays, insert_item, with_room
+from nearcast.papers.boolean.kernels.rtree import ROOT, WIDTH, RTreeArrays, insert_item, resized_tree
 from nearcast.testing.oracles.boolean import Oracle
 
 Rectangle = tuple[float, float, float, float]
@@ -72,7 +72,7 @@ def our_tree(matcher: nc.Matcher) -> RTreeArrays:
 def plain_tree(tree: RTreeArrays) -> Node:
     def node_of(number: int, box: Rectangle) -> Node:
         node = Node(box)
-        first = number * int(tree.head[PLACES])
+        first = number * int(tree.head[WIDTH])
         for entry in range(first, first + int(tree.n_entries[number])):
             child, around = int(tree.child[entry]), tuple(float(side[entry]) for side in tree[:4])
             if tree.level[number] == 0:
@@ -248,7 +248,7 @@ def test_e5_a_split_of_the_root_moves_every_keyword_one_level_down() -> None:
     before = place(plain_tree(our_tree(matcher)), world.words)
     fifth = nc.Subscription(4, ["a", "b"], nc.Box(4.0, 0.0, 4.0, 0.0))
     # The tree grows by an R-tree insertion; lists stay with the leaves they were filed in.
-    tree = with_room(our_tree(matcher)._replace(head=our_tree(matcher).head.copy()), 8)
+    tree = resized_tree(our_tree(matcher)._replace(head=our_tree(matcher).head.copy()), 8)
     insert_item(tree, 4.0, 0.0, 4.0, 0.0, 4)
     after = plain_tree(tree)
     assert (n_levels(before), n_levels(after)) == (1, 2)

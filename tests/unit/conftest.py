@@ -34,9 +34,9 @@ def _flat(sets: list[NDArray[np.int32]]) -> tuple[NDArray[np.int64], NDArray[np.
 def _add_clauses(store: ClauseStore, n: int, seed: int = 0, n_keywords: int = 30) -> NDArray[np.int32]:
     rng = np.random.default_rng(seed)
     start, required = _flat(_keyword_sets(rng, n, 5, n_keywords))
-    owner = np.arange(store.n, store.n + n, dtype=np.int32)
+    subscription = np.arange(store.n, store.n + n, dtype=np.int32)
     x0, y0, x1, y1 = _boxes(rng, n, 8)
-    return store.add(ClauseBatch(owner, start, required, x0, y0, x1, y1))
+    return store.add(ClauseBatch(subscription, start, required, x0, y0, x1, y1))
 
 
 def _messages(n: int, seed: int = 0, n_keywords: int = 30) -> MessageBatch:

@@ -1,4 +1,5 @@
-"""Boolean subscriptions: a region and words that must be there.
+"""Boolean subscriptions: a region, and keywords that must be there.
 
-`engine.py` is the public `Matcher`, `index.py` what an index does, `indexes.py` the names of the indexes.
+`engine.py` is the public `Matcher`, `index.py` says what an index does, `indexes.py` lists their names, `scan.py` is the
+smallest one.
 """

@@ -1,4 +1,4 @@
-"""Matches → the table of deliveries: straight from clauses to ids where nothing is left to check."""
+"""Matches to the table of deliveries: from clauses straight to ids, if no clause needs a check."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def subscriptions_of(groups: Groups, clauses: ClauseStore) -> NDArray[np.int32]:
 def deliver_groups(
     groups: Groups, row: NDArray[np.int64], message_ids: pa.Array, clauses: ClauseStore, ids: Identifiers
 ) -> pa.Table:
-    """The deliveries of matches that need no check; message m of the groups is `row[m]` of the ids."""
+    """The deliveries of matches that need no check; message `m` of the groups has the id at `row[m]`."""
     n_pairs, begin, end = groups.n_pairs, groups.begin, groups.end
     if pa.types.is_int64(message_ids.type):
         message_id, messages = number_room(n_pairs)
@@ -40,5 +40,5 @@ def deliver_groups(
 
 def _subscription(clauses: ClauseStore) -> NDArray[np.int32]:
     """The subscription of each clause; empty if every clause has the number of its subscription."""
-    subscription = clauses.checks().owner
-    return subscription[:0] if clauses.is_own_number else subscription
+    subscription = clauses.checks().subscription
+    return subscription[:0] if clauses.is_identity else subscription

@@ -1,10 +1,11 @@
-"""`Matcher`: boolean subscriptions, matched exactly; each message goes to every subscription it concerns, once.
+"""`Matcher`: boolean subscriptions, matched exactly; each message is delivered to every matching subscription, once.
 
-The hot path is `match_table`: read → index.match → verify → ids.
+The hot path is `match_table`: read → `index.match` → verify → ids.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,7 @@ _FOLDER_KIND = "matcher"
 
 
 class Matcher:
-    """Registers boolean subscriptions and tells which of them each message concerns.
+    """Registers boolean subscriptions and finds those that match each message.
 
     Parameters
     ----------
@@ -51,12 +52,12 @@ class Matcher:
     analysis
         How text becomes keywords; the same for messages and for quoted phrases of interests.
     history
-        A table of past messages, as for `match_table`: indexes with a cost model build for such a stream.
+        A table of past messages, as for `match_table`: indexes with a cost model are built for such messages.
     **parameters
         Options of the index.
 
-    One thread may change subscriptions while others publish: a change waits for running matches, then is seen by all. When many
-    changes have come, the index may bring itself into shape in a thread of its own; matching goes on meanwhile (see `settle`).
+    One thread may change subscriptions while others publish: a change waits for running matches, then all see it. After many
+    changes the index may merge them in a background thread, while matching continues (see `wait_for_merge`).
     """
 
     def __init__(
@@ -76,16 +77,16 @@ class Matcher:
 
     @property
     def report(self) -> MatchReport:
-        """What the last call of this thread did, and the rows it left out."""
+        """What the last call of this thread did, and the rows it rejected."""
         return self._last_report.value
 
     # --- subscriptions -----------------------------------------------------------------------------------------------
 
     def subscribe(self, subscriptions: Iterable[Subscription]) -> None:
-        """Register subscriptions; a known id replaces the old one. Bad ones are in `report.rejected`."""
-        given = listed(subscriptions, Subscription, "subscriptions")
+        """Register subscriptions; a known id replaces the old subscription. Bad ones are in `report.rejected`."""
+        subscription_list = listed(subscriptions, Subscription, "subscriptions")
         with self._lock.writing():
-            self._put(read_subscription_objects(given, self._subscriptions.context, self._subscriptions.ids.kind))
+            self._put(read_subscription_objects(subscription_list, self._subscriptions.context, self._subscriptions.ids.kind))
 
     def subscribe_table(self, table: pa.Table) -> None:
         """Register a table: id, keywords, x0, y0, x1, y1; optional interest and region (GeoJSON or WKT; wins over the box)."""
@@ -93,7 +94,7 @@ class Matcher:
             self._put(read_subscription_table(table, self._subscriptions.context))
 
     def unsubscribe(self, ids: Iterable[Id]) -> None:
-        """Forget subscriptions, by a list of ids or a column of a table; unknown ids are ignored."""
+        """Remove subscriptions, by a list of ids or a column of a table; unknown ids are ignored."""
         with self._lock.writing():
             self._remove(numbers_of(ids, self._subscriptions.ids))
             self._compact()
@@ -102,11 +103,11 @@ class Matcher:
 
     @property
     def is_merging(self) -> bool:
-        """Whether the index is bringing itself into shape in a thread of its own."""
+        """Whether a background thread merges changes into the index."""
         return self._merge.is_running
 
-    def settle(self) -> None:
-        """Wait until the index is in shape: for the merge under way, and for another one as long as it wants one."""
+    def wait_for_merge(self) -> None:
+        """Wait until nothing is left to merge: for the running merge, and for further ones if the index wants them."""
         while True:
             self._merge.wait()
             with self._lock.writing():
@@ -114,6 +115,11 @@ class Matcher:
                 # A merge ends with the lock that is held here, so one that was just started is still running.
                 if not self._merge.is_running:
                     return
+
+    def settle(self) -> None:
+        """The old name of `wait_for_merge`."""
+        warnings.warn("Matcher.settle is deprecated; use Matcher.wait_for_merge", DeprecationWarning, stacklevel=2)
+        self.wait_for_merge()
 
     def _put(self, read: ReadSubscriptions) -> None:
         store = self._subscriptions
@@ -140,7 +146,7 @@ class Matcher:
             self._build_index()
 
     def _start_merge(self) -> None:
-        """Start a merge of the index if it wants one; the writer holds the lock."""
+        """Start a merge if the index wants one; the writer holds the lock."""
         if self._index.wants_merge and not self._merge.is_running:
             self._merge.start(self._index.begin_merge(self._subscriptions.clauses), self._finish_merge)
 
@@ -149,7 +155,7 @@ class Matcher:
             self._index.finish_merge(self._subscriptions.clauses, merged)
 
     def _build_index(self) -> None:
-        """Build with the history, read anew: words that came with later subscriptions count too."""
+        """Build with the history, which is read again: keywords of later subscriptions count too."""
         history = None
         if self._history is not None:
             history = read_message_table(self._history, self._subscriptions.context).batch
@@ -159,12 +165,13 @@ class Matcher:
 
     def publish(self, messages: Iterable[Message]) -> list[Delivery]:
         """Match message objects; each delivery once, in no particular order. Bad ones are in `report.rejected`."""
-        given = listed(messages, Message, "messages")
+        message_list = listed(messages, Message, "messages")
         with self._lock.reading():
-            batch, rejected = read_message_objects(given, self._subscriptions.context)
+            batch, rejected = read_message_objects(message_list, self._subscriptions.context)
             row, number, self._last_report.value = self._match(batch, rejected)
             subscription_ids = self._subscriptions.ids.take(number).to_pylist()
-        return [Delivery(subscription, given[at].id) for subscription, at in zip(subscription_ids, row.tolist(), strict=True)]
+        pairs = zip(subscription_ids, row.tolist(), strict=True)
+        return [Delivery(subscription, message_list[position].id) for subscription, position in pairs]
 
     def match_table(self, table: pa.Table, threads: int | None = 1) -> pa.Table:
         """Match a table of messages (id; keywords or text; x, y or x0, y0, x1, y1) into message_id, subscription_id.
@@ -173,32 +180,33 @@ class Matcher:
         """
         n_rows = table.num_rows if isinstance(table, pa.Table) else 0
         n_threads = usable_threads(threads, n_rows)
-        pieces = split_rows(n_rows, n_threads)
+        parts_of_table = split_rows(n_rows, n_threads)
         with self._lock.reading():
-            if len(pieces) == 1:
-                found, self._last_report.value = self._deliver(read_message_table(table, self._subscriptions.context))
-                return found
+            if len(parts_of_table) == 1:
+                messages = read_message_table(table, self._subscriptions.context)
+                deliveries, self._last_report.value = self._deliver(messages)
+                return deliveries
             parts = run_in_threads(
                 lambda first, n: self._deliver(read_message_table(table.slice(first, n), self._subscriptions.context)),
-                pieces,
+                parts_of_table,
                 n_threads,
             )
-        self._last_report.value = joined_reports([report for _, report in parts], [first for first, _ in pieces])
-        return pa.concat_tables([found for found, _ in parts])
+        self._last_report.value = joined_reports([report for _, report in parts], [first for first, _ in parts_of_table])
+        return pa.concat_tables([deliveries for deliveries, _ in parts])
 
     def encode_table(self, table: pa.Table) -> EncodedMessages:
-        """A table of messages read and turned into ids once, to be matched once or several times by this matcher."""
+        """Read a table of messages once, for one or several calls of `match_encoded` of this matcher."""
         with self._lock.reading():
             return read_message_table(table, self._subscriptions.context)
 
     def match_encoded(self, messages: EncodedMessages) -> pa.Table:
-        """As `match_table`, for messages read before. Words that only later subscriptions brought are not seen in them."""
+        """As `match_table`, for messages read before. Keywords of subscriptions that came later are not seen in them."""
         with self._lock.reading():
-            found, self._last_report.value = self._deliver(messages)
-        return found
+            deliveries, self._last_report.value = self._deliver(messages)
+        return deliveries
 
     def _deliver(self, messages: EncodedMessages) -> tuple[pa.Table, MatchReport]:
-        """The deliveries of messages; somebody holds the lock."""
+        """The deliveries of messages; the caller holds the lock."""
         batch = messages.batch
         if self._subscriptions.clauses.has_checks:
             row, number, report = self._match(batch, messages.rejected)
@@ -219,7 +227,7 @@ class Matcher:
     # --- insight -----------------------------------------------------------------------------------------------------
 
     def explain(self, message: Message, subscription_id: Id) -> Explanation:
-        """Why the message does or does not reach the subscription, and the way through the index."""
+        """Why the message does or does not reach the subscription, and its path through the index."""
         if not isinstance(message, Message):
             raise NearcastError(
                 f"explain was given {message!r}; expected explain(message, subscription_id) with a nearcast.Message"
@@ -234,13 +242,13 @@ class Matcher:
             return Explanation(matched, tuple(reasons), tuple(path))
 
     def cells(self, box: Box, most: int = 2000) -> pa.Table:
-        """The fullest cells of the index that meet a box: x0, y0, x1, y1, level, load. None where it keeps no cells."""
+        """The fullest cells of the index that meet a box: x0, y0, x1, y1, level, load. No rows if the index has no cells."""
         with self._lock.reading():
-            found = self._index.cells(box, most)
-        return pa.table(found._asdict() if found is not None else {name: [] for name in IndexCells._fields})
+            cells = self._index.cells(box, most)
+        return pa.table(cells._asdict() if cells is not None else {name: [] for name in IndexCells._fields})
 
     def stats(self) -> dict[str, int | float | str]:
-        """Sizes: subscriptions, clauses, keywords, bytes (everything the matcher holds), and those of the index."""
+        """Sizes: subscriptions, clauses, keywords, bytes (of the whole matcher), and those of the index."""
         with self._lock.reading():
             clauses, keywords = self._subscriptions.clauses, self._subscriptions.keywords
             sizes = {f"index_{name}" if name == "bytes" else name: value for name, value in self._index.stats().items()}
@@ -266,7 +274,7 @@ class Matcher:
 
     @classmethod
     def open(cls, folder: str | Path) -> Matcher:
-        """A saved matcher, memory-mapped: opening takes milliseconds at any size. Changes to it leave the folder as it is."""
+        """A saved matcher, memory-mapped: opening takes milliseconds at any size. Changes do not reach the folder."""
         facts, arrays = read_folder(folder, _FOLDER_KIND)
         parts = split_parts(arrays, ("keywords", "ids", "clauses", "shapes", "index"))
         matcher = cls(facts["index"]["name"], facts["space"], **facts["index"]["parameters"])

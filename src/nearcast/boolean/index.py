@@ -1,6 +1,7 @@
-"""What every boolean index is: it files clauses and finds those a message matches.
+"""`BooleanIndex`: what every boolean index does.
 
-An index answers exactly: each clause whose box meets the message and whose keywords the message has, once per message.
+It files clauses and finds those that match a message: exactly the clauses whose box meets the message and whose keywords the
+message has, each once per message.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from nearcast.model.regions import Box
 
 
 class IndexCells(NamedTuple):
-    """Parts of the plane that an index keeps clauses by: their sides, how often the plane was halved, clauses in them."""
+    """Cells of an index: their bounds, how often the plane was halved (`level`), and the clauses in each (`load`)."""
 
     x0: NDArray[np.float64]
     y0: NDArray[np.float64]
@@ -32,10 +33,10 @@ class IndexCells(NamedTuple):
 
 
 class BooleanIndex(ABC):
-    """File clauses, unfile them, match a batch of messages.
+    """Files clauses, removes them, matches a batch of messages.
 
-    The clauses live in a `ClauseStore` owned by the engine; an index holds slots of it. Removed clauses are marked dead in
-    the store before `delete` is called, so an index may leave them filed and skip them when it verifies.
+    Clauses are in the `ClauseStore` of the engine; an index keeps slots of it. Removed clauses are marked dead in the store
+    before `delete` is called, so an index may leave them filed and skip them when it verifies.
     """
 
     name: ClassVar[str]
@@ -49,9 +50,9 @@ class BooleanIndex(ABC):
 
     @abstractmethod
     def build(self, clauses: ClauseStore, history: MessageBatch | None = None) -> None:
-        """File every living clause, forgetting what was filed before.
+        """File every living clause; what was filed before is dropped.
 
-        `history` is a sample of past messages for indexes that weigh their choices by it; without one they estimate.
+        `history` is a sample of past messages for indexes with a cost model; without one they estimate.
         """
 
     @abstractmethod
@@ -60,7 +61,7 @@ class BooleanIndex(ABC):
 
     @abstractmethod
     def delete(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> None:
-        """Unfile the clauses at these slots."""
+        """Remove the clauses at these slots."""
 
     @abstractmethod
     def match(self, clauses: ClauseStore, messages: MessageBatch) -> tuple[Groups, Work]:
@@ -72,26 +73,26 @@ class BooleanIndex(ABC):
         return False
 
     def begin_merge(self, clauses: ClauseStore) -> Callable[[], Any]:
-        """What a thread beside may do to bring the index into shape; `finish_merge` takes its result.
+        """A function that merges changes in a background thread; `finish_merge` takes its result.
 
-        Both calls are made by the writer, when nobody reads; between them the index goes on being read and changed.
+        The writer makes both calls, while nobody reads. Between them the index is read and changed as usual.
         """
-        raise NotImplementedError(f"{self.name} is always in shape")
+        raise NotImplementedError(f"{self.name} has nothing to merge")
 
     def finish_merge(self, clauses: ClauseStore, merged: Any) -> None:
-        """Take over what a merge made, with what changed since it began."""
-        raise NotImplementedError(f"{self.name} is always in shape")
+        """Replace the index by the merged one, together with the changes since the merge began."""
+        raise NotImplementedError(f"{self.name} has nothing to merge")
 
     @abstractmethod
     def explain(self, clauses: ClauseStore, messages: MessageBatch, slot: int) -> list[str]:
-        """The way of the first message through the structure towards one clause, in words."""
+        """The path of the first message through the structure to one clause, in words."""
 
     def cells(self, box: Box, most: int) -> IndexCells | None:
-        """The fullest cells that meet a box, at most so many; None if it has none to show."""
+        """At most `most` of the fullest cells that meet a box; None if the index has no cells."""
         return None
 
     def stats(self) -> dict[str, int | float]:
-        """Sizes of the structure: bytes, and what else is worth plotting."""
+        """Sizes of the structure: bytes, and others that are useful in a plot."""
         return {"bytes": sum(array.nbytes for array in self.arrays().values())}
 
     @abstractmethod
@@ -100,8 +101,8 @@ class BooleanIndex(ABC):
 
     @abstractmethod
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take over arrays that `arrays` gave, possibly memory-mapped."""
+        """Use arrays that `arrays` returned, possibly memory-mapped."""
 
     def facts(self) -> dict[str, Any]:
-        """Name and parameters, as saved beside the arrays."""
+        """Name and parameters, as saved with the arrays."""
         return {"name": self.name, "parameters": asdict(self.parameters)}

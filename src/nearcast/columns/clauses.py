@@ -22,13 +22,13 @@ from nearcast.kernels.shapes import NO_SHAPE
 
 @dataclass(slots=True)
 class ClauseBatch:
-    """Clauses about to be filed; clauses of one owner stand together.
+    """Clauses about to be filed; clauses of one subscription stand together.
 
     Required keywords of clause `c` are `required[required_start[c]:required_start[c + 1]]`, forbidden ones likewise.
     `is_checked` is None when no clause of the batch needs a check (then the last three fields are empty).
     """
 
-    owner: NDArray[np.int32]
+    subscription: NDArray[np.int32]
     required_start: NDArray[np.int64]
     required: NDArray[np.int32]
     x0: NDArray[np.float64]
@@ -41,40 +41,40 @@ class ClauseBatch:
     shape: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
 
     def __len__(self) -> int:
-        return len(self.owner)
+        return len(self.subscription)
 
 
 class ClauseStore:
     """Every clause ever filed since the last compaction; slots are given out in order, dead ones are marked."""
 
     def __init__(self, arrays: Mapping[str, NDArray[Any]] | None = None) -> None:
-        given = arrays or {}
+        saved = arrays or {}
         zero = np.zeros(1, np.int64)
-        self._keyword_start = GrowingArray(np.int64, given.get("keyword_start", zero))
-        self._keyword = GrowingArray(np.int32, given.get("keyword"))
-        self._x0 = GrowingArray(np.float64, given.get("x0"))
-        self._y0 = GrowingArray(np.float64, given.get("y0"))
-        self._x1 = GrowingArray(np.float64, given.get("x1"))
-        self._y1 = GrowingArray(np.float64, given.get("y1"))
-        self._is_alive = GrowingArray(np.uint8, given.get("is_alive"))
-        self._owner = GrowingArray(np.int32, given.get("owner"))
-        self._check = GrowingArray(np.int32, given.get("check"))
-        self._forbidden_start = GrowingArray(np.int64, given.get("forbidden_start", zero))
-        self._forbidden = GrowingArray(np.int32, given.get("forbidden"))
-        self._shape = GrowingArray(np.int32, given.get("shape"))
+        self._keyword_start = GrowingArray(np.int64, saved.get("keyword_start", zero))
+        self._keyword = GrowingArray(np.int32, saved.get("keyword"))
+        self._x0 = GrowingArray(np.float64, saved.get("x0"))
+        self._y0 = GrowingArray(np.float64, saved.get("y0"))
+        self._x1 = GrowingArray(np.float64, saved.get("x1"))
+        self._y1 = GrowingArray(np.float64, saved.get("y1"))
+        self._is_alive = GrowingArray(np.uint8, saved.get("is_alive"))
+        self._subscription = GrowingArray(np.int32, saved.get("subscription"))
+        self._check = GrowingArray(np.int32, saved.get("check"))
+        self._forbidden_start = GrowingArray(np.int64, saved.get("forbidden_start", zero))
+        self._forbidden = GrowingArray(np.int32, saved.get("forbidden"))
+        self._shape = GrowingArray(np.int32, saved.get("shape"))
         # By subscription: where its clauses stand. A count of 0 = not subscribed (any more).
-        self._first_clause = GrowingArray(np.int32, given.get("first_clause"))
-        self._n_clauses = GrowingArray(np.int32, given.get("n_clauses"))
+        self._first_clause = GrowingArray(np.int32, saved.get("first_clause"))
+        self._n_clauses = GrowingArray(np.int32, saved.get("n_clauses"))
         # Kept beside the arrays, so that opening a saved store reads none of them.
-        counts = given.get("counts", np.array([0, 0, 0, 1], np.int64)).tolist()
+        counts = saved.get("counts", np.array([0, 0, 0, 1], np.int64)).tolist()
         self.n_alive, self.n_subscriptions = counts[0], counts[1]
         self.n_keywords = counts[2]  # every required keyword is below
-        self.is_own_number = bool(counts[3])  # every clause stands at the number of its subscription
+        self.is_identity = bool(counts[3])  # every clause stands at the number of its subscription
 
     @property
     def n(self) -> int:
         """Slots given out, dead ones included."""
-        return self._owner.n
+        return self._subscription.n
 
     def layout(self) -> ClauseArrays:
         """What indexes read. Arrays are exactly as long as the clauses in use."""
@@ -89,9 +89,9 @@ class ClauseStore:
         )
 
     def checks(self) -> CheckArrays:
-        """What the engine reads to settle the matches of an index."""
+        """What the engine reads to verify the matches of an index."""
         return CheckArrays(
-            self._check.used, self._owner.used, self._forbidden_start.used, self._forbidden.used, self._shape.used
+            self._check.used, self._subscription.used, self._forbidden_start.used, self._forbidden.used, self._shape.used
         )
 
     @property
@@ -100,7 +100,7 @@ class ClauseStore:
         return self._shape.n > 0
 
     def add(self, batch: ClauseBatch) -> NDArray[np.int32]:
-        """File clauses; returns their slots. Their owners must not be subscribed."""
+        """File clauses; returns their slots. Their subscriptions must have no clauses yet."""
         first = self.n
         slots = np.arange(first, first + len(batch), dtype=np.int32)
         self._keyword.extend(batch.required)
@@ -109,9 +109,9 @@ class ClauseStore:
             column.extend(values)
         self._check.extend(self._add_checks(batch))
         self._is_alive.extend(1, len(batch))
-        self._owner.extend(batch.owner)
-        self.is_own_number = self.is_own_number and bool(np.array_equal(batch.owner, slots))
-        self._set_owned(batch.owner, slots)
+        self._subscription.extend(batch.subscription)
+        self.is_identity = self.is_identity and bool(np.array_equal(batch.subscription, slots))
+        self._set_spans(batch.subscription, slots)
         self.n_alive += len(batch)
         self.n_keywords = max(self.n_keywords, int(batch.required.max(initial=-1)) + 1)
         return slots
@@ -129,52 +129,52 @@ class ClauseStore:
             self._shape.extend(batch.shape[rows])
         return check
 
-    def _set_owned(self, owner: NDArray[np.int32], slots: NDArray[np.int32]) -> None:
-        if len(owner) == 0:
+    def _set_spans(self, subscription: NDArray[np.int32], slots: NDArray[np.int32]) -> None:
+        if len(subscription) == 0:
             return
-        is_first = np.concatenate([[True], owner[1:] != owner[:-1]])
+        is_first = np.concatenate([[True], subscription[1:] != subscription[:-1]])
         firsts = np.flatnonzero(is_first)
-        missing = int(owner.max()) + 1 - self._n_clauses.n
+        missing = int(subscription.max()) + 1 - self._n_clauses.n
         if missing > 0:
             self._first_clause.extend(0, missing)
             self._n_clauses.extend(0, missing)
-        self._first_clause.used[owner[firsts]] = slots[firsts]
-        self._n_clauses.used[owner[firsts]] = np.diff(np.append(firsts, len(owner)))
+        self._first_clause.used[subscription[firsts]] = slots[firsts]
+        self._n_clauses.used[subscription[firsts]] = np.diff(np.append(firsts, len(subscription)))
         self.n_subscriptions += len(firsts)
 
-    def remove(self, owners: NDArray[np.int32]) -> NDArray[np.int32]:
+    def remove(self, subscriptions: NDArray[np.int32]) -> NDArray[np.int32]:
         """Mark every clause of these (distinct) subscriptions dead; returns their slots."""
-        owners = owners[(owners >= 0) & (owners < self._n_clauses.n)]
-        counts = self._n_clauses.used[owners]
-        owners, counts = owners[counts > 0], counts[counts > 0]
-        slots = np.repeat(self._first_clause.used[owners], counts)
-        # 0, 1, 2, … within each owner.
+        subscriptions = subscriptions[(subscriptions >= 0) & (subscriptions < self._n_clauses.n)]
+        counts = self._n_clauses.used[subscriptions]
+        subscriptions, counts = subscriptions[counts > 0], counts[counts > 0]
+        slots = np.repeat(self._first_clause.used[subscriptions], counts)
+        # 0, 1, 2, … within each subscription.
         slots += np.arange(len(slots), dtype=np.int32) - np.repeat(np.cumsum(counts) - counts, counts).astype(np.int32)
         self._is_alive.used[slots] = 0
-        self._n_clauses.used[owners] = 0
+        self._n_clauses.used[subscriptions] = 0
         self.n_alive -= len(slots)
-        self.n_subscriptions -= len(owners)
+        self.n_subscriptions -= len(subscriptions)
         return slots
 
-    def spans(self, owners: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def spans(self, subscriptions: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """The first clause of each subscription and how many follow it; 0 of those that are not subscribed (or negative)."""
-        first, count = np.empty(len(owners), np.int32), np.empty(len(owners), np.int32)
-        fill_spans(self._first_clause.used, self._n_clauses.used, owners, first, count)
+        first, count = np.empty(len(subscriptions), np.int32), np.empty(len(subscriptions), np.int32)
+        fill_spans(self._first_clause.used, self._n_clauses.used, subscriptions, first, count)
         return first, count
 
-    def slots_of(self, owner: int) -> range:
+    def slots_of(self, subscription: int) -> range:
         """The clauses of one subscription; empty if it is not subscribed."""
-        if not 0 <= owner < self._n_clauses.n:
+        if not 0 <= subscription < self._n_clauses.n:
             return range(0)
-        first = int(self._first_clause.used[owner])
-        return range(first, first + int(self._n_clauses.used[owner]))
+        first = int(self._first_clause.used[subscription])
+        return range(first, first + int(self._n_clauses.used[subscription]))
 
     def alive_batch(self) -> tuple[NDArray[np.int32], ClauseBatch]:
-        """The living clauses as one batch with owners numbered anew from 0, and the old number of each new owner."""
+        """The living clauses as one batch, with subscriptions numbered from 0 again, and the old number of each."""
         rows = np.flatnonzero(self._is_alive.used)
-        old_owners, owner = np.unique(self._owner.used[rows], return_inverse=True)
-        # Clauses of one owner stand together, and `stable` keeps them in order.
-        order = np.argsort(owner, kind="stable")
+        old_numbers, subscription = np.unique(self._subscription.used[rows], return_inverse=True)
+        # Clauses of one subscription stand together, and `stable` keeps them in order.
+        order = np.argsort(subscription, kind="stable")
         rows = rows[order]
         required_start, required = take_lists(self._keyword_start.used, self._keyword.used, rows)
         check = self._check.used[rows]
@@ -185,7 +185,7 @@ class ClauseStore:
         n_forbidden = np.zeros(len(rows), np.int64)
         n_forbidden[is_checked] = np.diff(self._forbidden_start.used)[check[is_checked]]
         batch = ClauseBatch(
-            owner[order].astype(np.int32),
+            subscription[order].astype(np.int32),
             required_start,
             required,
             self._x0.used[rows],
@@ -197,10 +197,10 @@ class ClauseStore:
             forbidden,
             shape,
         )
-        return old_owners.astype(np.int32), batch
+        return old_numbers.astype(np.int32), batch
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        counts = np.array([self.n_alive, self.n_subscriptions, self.n_keywords, self.is_own_number], np.int64)
+        counts = np.array([self.n_alive, self.n_subscriptions, self.n_keywords, self.is_identity], np.int64)
         columns = {name.lstrip("_"): value.used for name, value in vars(self).items() if isinstance(value, GrowingArray)}
         return {**columns, "counts": counts}
 
@@ -214,6 +214,6 @@ def take_lists(
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """The lists at `rows`, one after the other."""
     lengths = starts[rows + 1] - starts[rows]
-    taken = np.concatenate([[0], np.cumsum(lengths)])
-    positions = np.repeat(starts[rows] - taken[:-1], lengths) + np.arange(taken[-1])
-    return taken, values[positions]
+    begin = np.concatenate([[0], np.cumsum(lengths)])
+    positions = np.repeat(starts[rows] - begin[:-1], lengths) + np.arange(begin[-1])
+    return begin, values[positions]

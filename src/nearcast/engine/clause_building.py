@@ -46,36 +46,36 @@ class PlainSubscriptions:
     boxes: list[NDArray[np.float64]]
 
 
-def clauses_of_plain(plain: PlainSubscriptions, owner: NDArray[np.int32]) -> ClauseBatch:
+def clauses_of_plain(plain: PlainSubscriptions, numbers: NDArray[np.int32]) -> ClauseBatch:
     """One clause per subscription."""
     x0, y0, x1, y1 = plain.boxes
-    return ClauseBatch(owner, plain.required_start, plain.required, x0, y0, x1, y1)
+    return ClauseBatch(numbers, plain.required_start, plain.required, x0, y0, x1, y1)
 
 
 def clauses_of_parsed(
-    parsed: Sequence[ParsedSubscription], owner: NDArray[np.int32], space: Space, kind: KeywordKind, shapes: ShapeStore
+    parsed: Sequence[ParsedSubscription], numbers: NDArray[np.int32], space: Space, kind: KeywordKind, shapes: ShapeStore
 ) -> ClauseBatch:
     """The product of a subscription's alternatives and the boxes that cover its region."""
-    owners, places, shape_of, is_checked = [], [], [], []
+    clause_numbers, bounds, shape_of, is_checked = [], [], [], []
     required: list[tuple[Keyword, ...]] = []
     forbidden: list[tuple[Keyword, ...]] = []
-    for subscription, number in zip(parsed, owner.tolist(), strict=True):
+    for subscription, number in zip(parsed, numbers.tolist(), strict=True):
         boxes, shape = cover_region(subscription.region, space, shapes)
         needs_check = len(subscription.clauses) * len(boxes) > 1 or shape != NO_SHAPE
         for clause in subscription.clauses:
             for box in boxes:
-                owners.append(number)
-                places.append(box.bounds)
+                clause_numbers.append(number)
+                bounds.append(box.bounds)
                 shape_of.append(shape)
                 is_checked.append(needs_check or bool(clause.forbidden))
                 required.append(tuple(clause.required))
                 forbidden.append(tuple(clause.forbidden))
     required_start, required_ids = _encode_sets(required, kind)
     forbidden_start, forbidden_ids = _encode_sets(forbidden, kind)
-    x0, y0, x1, y1 = np.array(places, np.float64).reshape(-1, 4).T.copy()
+    x0, y0, x1, y1 = np.array(bounds, np.float64).reshape(-1, 4).T.copy()
     checked = np.array(is_checked, bool)
     return ClauseBatch(
-        np.array(owners, np.int32),
+        np.array(clause_numbers, np.int32),
         required_start,
         required_ids,
         x0,

@@ -88,10 +88,10 @@ class SubscriptionStore:
         self._clear()
         for source, old_ids, old_shapes, old_numbers, batch, numbers in parts:
             is_taken = np.isin(old_numbers, numbers)
-            part = _rows_of(batch, np.flatnonzero(is_taken[batch.owner]))
+            part = _rows_of(batch, np.flatnonzero(is_taken[batch.subscription]))
             number = np.full(len(old_numbers), -1, np.int32)
             number[is_taken] = self.ids.add(old_ids.take(old_numbers[is_taken]))
-            part.owner = number[part.owner]
+            part.subscription = number[part.subscription]
             _move_shapes(part, old_shapes, self.shapes)
             part.required_start, part.required = self._translated(source.keywords, part.required_start, part.required)
             part.forbidden_start, part.forbidden = self._translated(source.keywords, part.forbidden_start, part.forbidden)
@@ -165,9 +165,9 @@ def _rows_of(batch: ClauseBatch, rows: NDArray[np.int64]) -> ClauseBatch:
     bounds = (batch.x0[rows], batch.y0[rows], batch.x1[rows], batch.y1[rows])
     required = take_lists(batch.required_start, batch.required, rows)
     if batch.is_checked is None or not batch.is_checked[rows].any():
-        return ClauseBatch(batch.owner[rows], *required, *bounds)
+        return ClauseBatch(batch.subscription[rows], *required, *bounds)
     forbidden = take_lists(batch.forbidden_start, batch.forbidden, rows)
-    return ClauseBatch(batch.owner[rows], *required, *bounds, batch.is_checked[rows], *forbidden, batch.shape[rows])
+    return ClauseBatch(batch.subscription[rows], *required, *bounds, batch.is_checked[rows], *forbidden, batch.shape[rows])
 
 
 def _move_shapes(batch: ClauseBatch, old: ShapeStore, new: ShapeStore) -> None:

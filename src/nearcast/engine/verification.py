@@ -31,7 +31,7 @@ class Verifier:
         checks = clauses.checks()
         if not clauses.has_checks:
             message, clause = groups.pairs()
-            return message, checks.owner[clause]
+            return message, checks.subscription[clause]
         verdict = np.empty(groups.n_pairs, np.uint8)
         stamp, mark = self._keyword_stamps.take(messages.n_keywords, len(messages))
         is_lonlat, layout = self._space.is_lonlat, shapes.layout()
@@ -43,7 +43,7 @@ class Verifier:
                 shape = int(checks.shape[checks.check[slot]])
                 verdict[pair] = YES if shapes.meets_exactly(shape, message_box(messages, box_of)) else NO
         message, subscription = np.empty((2, len(verdict)), np.int32)
-        delivered, mark = self._subscription_stamps.take(int(checks.owner.max(initial=-1)) + 1, len(messages))
+        delivered, mark = self._subscription_stamps.take(int(checks.subscription.max(initial=-1)) + 1, len(messages))
         n = take_verified(*groups, verdict, checks, delivered, mark, message, subscription)
         return message[:n], subscription[:n]
 

@@ -17,7 +17,7 @@ class CheckArrays(NamedTuple):
     """Check `c` forbids `forbidden[forbidden_start[c]:forbidden_start[c + 1]]` and asks for `shape[c]` to be met."""
 
     check: np.ndarray  # int32[n_clauses]; PLAIN = nothing to check
-    owner: np.ndarray  # int32[n_clauses]: the subscription of a clause
+    subscription: np.ndarray  # int32[n_clauses]: the subscription of a clause
     forbidden_start: np.ndarray  # int64[n_checks + 1]
     forbidden: np.ndarray  # int32[]
     shape: np.ndarray  # int32[n_checks]; NO_SHAPE = the boxes are the region
@@ -51,7 +51,7 @@ def verify_groups(key, member, begin, end, checks, shapes, is_lonlat, messages, 
 @kernel
 def take_verified(key, member, begin, end, verdict, checks, delivered, mark, out_message, out_subscription):
     """Write the pairs with verdict YES, each subscription once per message; returns how many."""
-    check, owner = checks.check, checks.owner
+    check, subscription_of = checks.check, checks.subscription
     n_out, pair = 0, 0
     for i in range(key.size):
         current = mark + 1 + key[i]
@@ -60,7 +60,7 @@ def take_verified(key, member, begin, end, verdict, checks, delivered, mark, out
             pair += 1
             if not is_match:
                 continue
-            subscription = owner[member[at]]
+            subscription = subscription_of[member[at]]
             if check[member[at]] != PLAIN:
                 if delivered[subscription] == current:
                     continue

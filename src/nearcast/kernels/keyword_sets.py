@@ -86,6 +86,21 @@ def count_clauses(keyword_start, keyword, slots, frequency, step):
 
 
 @inline_kernel
+def rarest_anchor(keyword_start, keyword, frequency, clause):
+    """The anchor of a clause: 1 + its least frequent keyword, the smaller one on a tie; 0 if it has none.
+
+    A keyword beyond `frequency` came later and is the rarest.
+    """
+    best, least = 0, np.int64(0)
+    for at in range(keyword_start[clause], keyword_start[clause + 1]):
+        word = keyword[at]
+        count = np.int64(frequency[word]) if word < frequency.size else np.int64(0)
+        if best == 0 or count < least:
+            best, least = 1 + word, count
+    return best
+
+
+@inline_kernel
 def filter_bit(keyword):
     """Which of the 512 bits of a message's filter stands for a keyword."""
     return ((np.int64(keyword) * _KNUTH) & 0xFFFFFFFF) >> 23
@@ -106,10 +121,10 @@ def fill_filters(message_start, keyword, first, last, filters):
 
 
 @kernel
-def ask_for_doors(door, message_start, keyword, first, last):
-    """Ask for the doors of the keywords of some messages: two numbers for each owner, keyword w being owner 1 + w."""
-    n_owners = door.size // 2
+def prefetch_directory(directory, message_start, keyword, first, last):
+    """Prefetch the directory entries of the keywords of some messages: two numbers per anchor; keyword w is anchor 1 + w."""
+    n_anchors = directory.size // 2
     for at in range(message_start[first], message_start[last]):
-        owner = 1 + np.int64(keyword[at])
-        if owner < n_owners:
-            prefetch(door, 2 * owner)
+        anchor = 1 + np.int64(keyword[at])
+        if anchor < n_anchors:
+            prefetch(directory, 2 * anchor)

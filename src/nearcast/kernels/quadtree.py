@@ -12,12 +12,12 @@ from nearcast.kernels.compile import inline_kernel, kernel
 
 DEEPEST = 15  # a code of this depth still fits 31 bits
 
-# Prior counts: how many messages the general opinion weighs against what was counted.
-PRIOR_PLACES = 16.0
+# Prior counts: how many messages the prior is worth against those that were counted.
+PRIOR_LOCATIONS = 16.0
 PRIOR_AREA = 16.0
 
 # Fields of a frame of the search for the cheapest cover.
-_DEPTH, _COLUMN, _ROW, _QUARTER, _MARK, _ALL_FIRST, _ALL_LAST, _OWN_FIRST, _OWN_LAST = range(9)
+_DEPTH, _COLUMN, _ROW, _QUARTER, _MARK, _ALL_FIRST, _ALL_LAST, _KEYWORD_FIRST, _KEYWORD_LAST = range(9)
 FRAME_FIELDS = 9
 
 
@@ -79,11 +79,11 @@ def row_of_code(code):
 
 
 @inline_kernel
-def first_not_below(values, wanted, first, last):
-    """The first position of a sorted run whose value is at least `wanted`."""
+def first_not_below(values, value, first, last):
+    """The first position of a sorted run whose value is at least `value`."""
     while first < last:
         middle = (first + last) // 2
-        if values[middle] < wanted:
+        if values[middle] < value:
             first = middle + 1
         else:
             last = middle
@@ -91,36 +91,37 @@ def first_not_below(values, wanted, first, last):
 
 
 @inline_kernel
-def share_in_cell(depth, n_own, n_own_total, n_all, n_all_total):
-    """The share of a keyword's messages that lie in a cell, from counts of its own and of all messages.
+def share_in_cell(depth, n_keyword, n_keyword_total, n_all, n_all_total):
+    """The share of a keyword's messages that lie in a cell, from the counts of these and of all messages.
 
-    Few own counts are filled up with the distribution of all messages, few of those with the area.
+    Few messages with the keyword are smoothed with the distribution of all messages, and few of those with the area.
     """
-    everyone = (n_all + PRIOR_AREA / (1 << (2 * depth))) / (n_all_total + PRIOR_AREA)
-    return (n_own + PRIOR_PLACES * everyone) / (n_own_total + PRIOR_PLACES)
+    share_of_all = (n_all + PRIOR_AREA / (1 << (2 * depth))) / (n_all_total + PRIOR_AREA)
+    return (n_keyword + PRIOR_LOCATIONS * share_of_all) / (n_keyword_total + PRIOR_LOCATIONS)
 
 
 @kernel
-def cover_box(box, cost, place, frame, price, cells):
+def cover_box(box, cost, locations, frame, frame_cost, cells):
     """Write the codes of disjoint cells that cover a box at the least cost; returns how many.
 
     `box` is (column0, row0, column1, row1) at depth `max_depth`; `cost` is (weight, update_cost, max_depth): a cell costs
-    `weight` times the share of messages in it, plus `update_cost`. `place` is (all, own, own_first, own_last): sorted cells of
-    depth `max_depth` where messages lie, of all and of the keyword. `frame`, `price` and `cells` are scratch and result, see
-    `cover_room`. Equals: own(c) where c is at the depth limit or inside the box, else min(own(c), sum over the quarters).
+    `weight` times the share of messages in it, plus `update_cost`. `locations` is (all, keyword, first, last): the sorted cells
+    of depth `max_depth` of all messages, and, from `first` to `last`, of those with the keyword. `frame`, `frame_cost` and
+    `cells` are scratch and result, see `cover_scratch`. The cost of a cell at the depth limit or inside the box is its own;
+    elsewhere it is the smaller of its own and the sum over its quarters.
     """
     column0, row0, column1, row1 = box
     weight, update_cost, max_depth = cost
-    all_place, own_place, own_first, own_last = place
-    n_all, n_own = all_place.size, own_last - own_first
+    all_cells, keyword_cells, keyword_first, keyword_last = locations
+    n_all, n_keyword = all_cells.size, keyword_last - keyword_first
     n_cells, level = 0, -1
     depth, column, row = 0, 0, 0
-    a_first, a_last, o_first, o_last = 0, n_all, own_first, own_last
+    a_first, a_last, k_first, k_last = 0, n_all, keyword_first, keyword_last
     is_entering = True
     while True:
         if is_entering:
             is_entering = False
-            # Below a cell with one quarter in the box nothing is gained by staying: its share only falls.
+            # Where the box meets one quarter only, that quarter is never worse than the cell: its share is smaller.
             while True:
                 shift = max_depth - depth
                 left, bottom = column << shift, row << shift
@@ -144,36 +145,36 @@ def cover_box(box, cost, place, frame, price, cells):
             code = cell_code(depth, column, row)
             begin = (code - (1 << (2 * depth))) << (2 * shift)
             end = begin + (1 << (2 * shift))
-            a_first = first_not_below(all_place, begin, a_first, a_last)
-            a_last = first_not_below(all_place, end, a_first, a_last)
-            o_first = first_not_below(own_place, begin, o_first, o_last)
-            o_last = first_not_below(own_place, end, o_first, o_last)
-            own = weight * share_in_cell(depth, o_last - o_first, n_own, a_last - a_first, n_all) + update_cost
-            if n_quarters == 1 or own <= update_cost * n_quarters:
+            a_first = first_not_below(all_cells, begin, a_first, a_last)
+            a_last = first_not_below(all_cells, end, a_first, a_last)
+            k_first = first_not_below(keyword_cells, begin, k_first, k_last)
+            k_last = first_not_below(keyword_cells, end, k_first, k_last)
+            cell_cost = weight * share_in_cell(depth, k_last - k_first, n_keyword, a_last - a_first, n_all) + update_cost
+            if n_quarters == 1 or cell_cost <= update_cost * n_quarters:
                 cells[n_cells] = code
                 n_cells += 1
                 if level < 0:
                     return n_cells
-                price[level, 1] += own
+                frame_cost[level, 1] += cell_cost
                 continue
             level += 1
             frame[level, _DEPTH], frame[level, _COLUMN], frame[level, _ROW] = depth, column, row
             frame[level, _QUARTER], frame[level, _MARK] = 0, n_cells
             frame[level, _ALL_FIRST], frame[level, _ALL_LAST] = a_first, a_last
-            frame[level, _OWN_FIRST], frame[level, _OWN_LAST] = o_first, o_last
-            price[level, 0], price[level, 1] = own, 0.0
+            frame[level, _KEYWORD_FIRST], frame[level, _KEYWORD_LAST] = k_first, k_last
+            frame_cost[level, 0], frame_cost[level, 1] = cell_cost, 0.0
         quarter = frame[level, _QUARTER]
         if quarter == 4:
-            own, total = price[level, 0], price[level, 1]
-            if own <= total:
+            cell_cost, total = frame_cost[level, 0], frame_cost[level, 1]
+            if cell_cost <= total:
                 n_cells = frame[level, _MARK]
                 cells[n_cells] = cell_code(frame[level, _DEPTH], frame[level, _COLUMN], frame[level, _ROW])
                 n_cells += 1
-                total = own
+                total = cell_cost
             level -= 1
             if level < 0:
                 return n_cells
-            price[level, 1] += total
+            frame_cost[level, 1] += total
             continue
         frame[level, _QUARTER] = quarter + 1
         depth = frame[level, _DEPTH] + 1
@@ -181,18 +182,18 @@ def cover_box(box, cost, place, frame, price, cells):
         shift = max_depth - depth
         if (column1 >> shift) < column or (column0 >> shift) > column or (row1 >> shift) < row or (row0 >> shift) > row:
             continue
-        if price[level, 1] + update_cost >= price[level, 0]:
-            # The quarters cannot become cheaper than the cell itself any more.
+        if frame_cost[level, 1] + update_cost >= frame_cost[level, 0]:
+            # The quarters can no longer become cheaper than the cell itself.
             frame[level, _QUARTER] = 4
-            price[level, 1] = price[level, 0]
+            frame_cost[level, 1] = frame_cost[level, 0]
             continue
         a_first, a_last = frame[level, _ALL_FIRST], frame[level, _ALL_LAST]
-        o_first, o_last = frame[level, _OWN_FIRST], frame[level, _OWN_LAST]
+        k_first, k_last = frame[level, _KEYWORD_FIRST], frame[level, _KEYWORD_LAST]
         is_entering = True
 
 
-def cover_room(max_depth: int, update_cost: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Scratch for `cover_box`: frames, prices, and room for the cells.
+def cover_scratch(max_depth: int, update_cost: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Scratch for `cover_box`: frames, their costs, and an array for the cells.
 
     Every cell costs at least `update_cost`, and a frame gives up where its quarters cost as much as the cell, at most
     1 + update_cost: that bounds what each of the open frames has written.

@@ -31,15 +31,12 @@ from nearcast.model.message import Message, read_time
 from nearcast.model.regions import Region
 from nearcast.model.spaces import space_of
 from nearcast.model.subscription import Subscription
-from nearcast.moving.arrivals import arrive, expire
 from nearcast.moving.changes import Changes, change_objects, consecutive, difference
 from nearcast.moving.indexes import MOVING_INDEXES, MOVING_SAFE_AUTO
-from nearcast.moving.moves import move
-from nearcast.moving.reading_messages import TimedMessages, read_timed_objects, read_timed_table
-from nearcast.moving.reading_moves import ReadMoves, read_move_table, read_moves
+from nearcast.moving.reading import ReadMoves, TimedMessages, read_move_table, read_moves, read_timed_objects, read_timed_table
 from nearcast.moving.safe_regions.protocol import Positions, SafeRegionProtocol
-from nearcast.moving.saving import open_state, save_state
-from nearcast.moving.state import MovingState
+from nearcast.moving.state import MovingState, open_state, save_state
+from nearcast.moving.updates import arrive, expire, move
 
 
 class MovingMatcher:

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nearcast.columns.folder import joined_parts, read_folder, split_parts, write_folder
 from nearcast.columns.messages import MessageBatch
 from nearcast.engine.groups import NO_PAIRS, Groups, Work, grouped, single_pairs
+from nearcast.engine.registry import create
 from nearcast.engine.report import LastReport
 from nearcast.engine.subscription_store import SubscriptionStore
 from nearcast.model.delivery import MatchReport
 from nearcast.moving.changes import Changes
 from nearcast.moving.index import Boxes, MovingIndex, nowhere
+from nearcast.moving.indexes import MOVING_INDEXES
 from nearcast.moving.live_messages import LiveMessages
 
 # Messages that died are cleared away when they outnumber the living, but not before there are this many.
 _LEAST_DEAD = 1024
+_KIND = "moving matcher"
 
 
 @dataclass(slots=True)
@@ -86,14 +92,14 @@ class MovingState:
         if self.subscriptions.clauses.has_checks:
             message, number = self.subscriptions.deliveries(groups, batch)
             return single_pairs(slots[message], number)
-        if not self.subscriptions.clauses.is_own_number:
+        if not self.subscriptions.clauses.is_identity:
             used = groups.member[: int(groups.end.max(initial=0))]
             # What lies between the groups may be anything.
-            groups = groups._replace(member=self.subscriptions.clauses.checks().owner.take(used, mode="clip"))
+            groups = groups._replace(member=self.subscriptions.clauses.checks().subscription.take(used, mode="clip"))
         return groups._replace(key=slots)
 
     def _subscription_of(self, clause: NDArray[np.int32]) -> NDArray[np.int32]:
-        return clause if self.subscriptions.clauses.is_own_number else self.subscriptions.clauses.checks().owner[clause]
+        return clause if self.subscriptions.clauses.is_identity else self.subscriptions.clauses.checks().subscription[clause]
 
     def _count(self, work: Work) -> None:
         self.report.nodes_visited += work.nodes
@@ -122,3 +128,30 @@ class MovingState:
         """Drop the dead clauses when they are in the majority."""
         if self.subscriptions.compact():
             self.index.build(self.subscriptions.clauses, self.messages)
+
+
+# --- saving and opening ------------------------------------------------------------------------------------------------
+
+
+def save_state(folder: str | Path, state: MovingState) -> None:
+    """Write everything; an existing saved folder is replaced as a whole."""
+    store, messages = state.subscriptions, state.messages
+    parts = {**store.arrays(), "messages": messages.arrays(), "index": state.index.arrays()}
+    facts = {
+        **store.facts(),
+        "message_id_kind": messages.ids.kind,
+        "now": messages.now if math.isfinite(messages.now) else None,
+        "index": state.index.facts(),
+    }
+    write_folder(folder, _KIND, facts, joined_parts(parts))
+
+
+def open_state(folder: str | Path) -> MovingState:
+    """The saved state, memory-mapped except for arrays that change soon."""
+    facts, arrays = read_folder(folder, _KIND)
+    parts = split_parts(arrays, ("keywords", "ids", "clauses", "shapes", "messages", "index"))
+    index = create(MOVING_INDEXES, facts["index"]["name"], facts["index"]["parameters"])
+    index.restore(parts["index"])
+    now = -math.inf if facts["now"] is None else facts["now"]
+    messages = LiveMessages.from_arrays(now, facts["message_id_kind"], parts["messages"])
+    return MovingState(SubscriptionStore.from_saved(facts, parts), index, messages)

@@ -134,7 +134,7 @@ def test_impossible_numbers_of_threads_are_refused(threads: Any) -> None:
 @pytest.fixture
 def _merges_beside(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nearcast.boolean.frequency_grid.index._MERGED_AT_ONCE", 0)
-    monkeypatch.setattr("nearcast.boolean.frequency_grid.index._LEAST_LATE", 50)
+    monkeypatch.setattr("nearcast.boolean.frequency_grid.index._LEAST_DELTA", 50)
 
 
 @pytest.mark.usefixtures("_merges_beside")
@@ -157,13 +157,18 @@ def test_a_merge_runs_beside_readers_and_loses_nothing() -> None:
             for one in (matcher, scanned):
                 one.subscribe_table(subscriptions(300, first))
                 one.unsubscribe(range(first, first + 40, 3))
-        matcher.settle()
+        matcher.wait_for_merge()
     finally:
         stop.set()
         reader.join()
     assert not problems
     assert int(matcher.stats()["late"]) < 600
     assert pairs(matcher.match_table(given)) == pairs(scanned.match_table(given))
+
+
+def test_settle_is_the_old_name_of_wait_for_merge() -> None:
+    with pytest.warns(DeprecationWarning, match="use Matcher.wait_for_merge"):
+        nc.Matcher().settle()
 
 
 def test_who_waits_is_told_what_a_merge_ran_into() -> None:

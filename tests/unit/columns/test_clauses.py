@@ -1,4 +1,4 @@
-"""The clause store: slots in order, owners, removal, compaction."""
+"""The clause store: slots in order, subscriptions, removal, compaction."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from nearcast.kernels.checks import PLAIN
 from nearcast.kernels.shapes import NO_SHAPE
 
 
-def plain_batch(owners: list[int], keywords: list[list[int]]) -> ClauseBatch:
+def plain_batch(subscriptions: list[int], keywords: list[list[int]]) -> ClauseBatch:
     starts = np.cumsum([0, *map(len, keywords)]).astype(np.int64)
-    side = np.array(owners, np.float64)
+    side = np.array(subscriptions, np.float64)
     flat = np.array([k for own in keywords for k in own], np.int32)
-    return ClauseBatch(np.array(owners, np.int32), starts, flat, side, side, side + 1, side + 1)
+    return ClauseBatch(np.array(subscriptions, np.int32), starts, flat, side, side, side + 1, side + 1)
 
 
 def checked_batch() -> ClauseBatch:
@@ -60,7 +60,7 @@ def test_the_living_move_into_a_new_store() -> None:
     assert numbers.tolist() == [1, 5, 6]
     again = ClauseStore()
     again.add(batch)
-    assert again.checks().owner.tolist() == [0, 1, 1, 2]
+    assert again.checks().subscription.tolist() == [0, 1, 1, 2]
     assert again.checks().check.tolist() == [PLAIN, 0, 1, PLAIN]
     assert again.checks().forbidden.tolist() == [7, 8, 9]
     assert again.layout().keyword.tolist() == [4, 6, 1, 2]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from nearcast.boolean.scan.index import Scan
+from nearcast.boolean.scan import Scan
 from nearcast.columns.clauses import ClauseBatch, ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.engine.groups import Groups, Work, grouped
@@ -76,10 +76,10 @@ class BufferedScan(BufferedIndex):
         self.slots = arrays["slots"]
 
 
-def batch(owners: range) -> ClauseBatch:
-    n = len(owners)
+def batch(subscriptions: range) -> ClauseBatch:
+    n = len(subscriptions)
     low, high, starts = np.zeros(n), np.ones(n), np.arange(n + 1, dtype=np.int64)
-    return ClauseBatch(np.array(owners, np.int32), starts, np.zeros(n, np.int32), low, low, high, high)
+    return ClauseBatch(np.array(subscriptions, np.int32), starts, np.zeros(n, np.int32), low, low, high, high)
 
 
 @pytest.fixture

@@ -27,8 +27,8 @@ def test_the_ids_of_groups_are_those_of_their_pairs(is_counting: bool) -> None:
 
 def test_unknown_subscriptions_have_no_clauses() -> None:
     first_clause, n_clauses = np.arange(0, 200, 2, dtype=np.int32), np.arange(100, dtype=np.int32) % 4
-    owners = np.array([*range(100), -1, 100, 99, -7, 12345], np.int32)
-    first, count = np.empty(len(owners), np.int32), np.empty(len(owners), np.int32)
-    fill_spans(first_clause, n_clauses, owners, first, count)
+    subscriptions = np.array([*range(100), -1, 100, 99, -7, 12345], np.int32)
+    first, count = np.empty(len(subscriptions), np.int32), np.empty(len(subscriptions), np.int32)
+    fill_spans(first_clause, n_clauses, subscriptions, first, count)
     assert first.tolist() == [*range(0, 200, 2), 0, 0, 198, 0, 0]
     assert count.tolist() == [*(n_clauses.tolist()), 0, 0, 3, 0, 0]

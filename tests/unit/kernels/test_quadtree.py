@@ -10,12 +10,12 @@ import pytest
 
 from nearcast.kernels.quadtree import (
     PRIOR_AREA,
-    PRIOR_PLACES,
+    PRIOR_LOCATIONS,
     cell_code,
     column_of,
     column_of_code,
     cover_box,
-    cover_room,
+    cover_scratch,
     depth_of_code,
     row_of_code,
 )
@@ -77,7 +77,7 @@ class Plain:
 
     def price(self, depth: int, column: int, row: int) -> float:
         everyone = (self.count(self.everyone, depth, column, row) + PRIOR_AREA / 4**depth) / (len(self.everyone) + PRIOR_AREA)
-        share = (self.count(self.own, depth, column, row) + PRIOR_PLACES * everyone) / (len(self.own) + PRIOR_PLACES)
+        share = (self.count(self.own, depth, column, row) + PRIOR_LOCATIONS * everyone) / (len(self.own) + PRIOR_LOCATIONS)
         return float(self.weight * share + self.update_cost)
 
     def best(self, depth: int = 0, column: int = 0, row: int = 0) -> float:
@@ -97,7 +97,7 @@ class Plain:
 @pytest.mark.parametrize("weight", [1.0, 0.05])
 def test_the_cover_is_disjoint_complete_and_of_least_cost(update_cost: float, weight: float) -> None:
     rng = np.random.default_rng(5)
-    room = cover_room(DEPTH, update_cost)
+    room = cover_scratch(DEPTH, update_cost)
     for n_all, n_own in ((0, 0), (300, 0), (300, 40), (0, 25)):
         everyone, own = places(rng, n_all), places(rng, n_own)
         for _ in range(6):

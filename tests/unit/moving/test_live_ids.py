@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from nearcast.moving.kernels.live_ids import ABSENT
-from nearcast.moving.live_ids import LiveIds
+from nearcast.moving.kernels.live_messages import ABSENT
+from nearcast.moving.live_messages import LiveIds
 
 
 def column(kind: str, numbers: list[int]) -> pa.Array:
@@ -61,7 +61,7 @@ def test_texts_with_one_key_are_told_apart_by_their_bytes(monkeypatch: pytest.Mo
     def one_key(start: object, data: object, key: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
         key[:] = 7
 
-    monkeypatch.setattr("nearcast.moving.live_ids.kernels.text_keys", one_key)
+    monkeypatch.setattr("nearcast.moving.live_messages.kernels.text_keys", one_key)
     ids = LiveIds()
     ids.widen(3)
     ids.enter(pa.array(["ab", "cd", "cde"]), np.arange(3, dtype=np.int32))

@@ -9,7 +9,7 @@ import pytest
 from nearcast.columns.identifiers import id_array
 from nearcast.columns.messages import MessageBatch
 from nearcast.kernels.layouts import MessageArrays
-from nearcast.moving.kernels.live_ids import ABSENT
+from nearcast.moving.kernels.live_messages import ABSENT
 from nearcast.moving.live_messages import LiveMessages
 
 

@@ -1,4 +1,4 @@
-"""Arrays of a grid from a store of clauses: the steps of building, in order."""
+"""Build the arrays of a grid from a store of clauses, step by step, and those of an empty or larger delta."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.boolean.frequency_grid.kernels import build, levels
-from nearcast.boolean.frequency_grid.kernels.delta import MOST_CELLS, refill_slots
+from nearcast.boolean.frequency_grid.kernels.delta import MOST_CELLS, rehash_with_bloom
 from nearcast.boolean.frequency_grid.layout import (
     BLOCK_SIZE,
+    DELTA_FIELDS,
     HEAD_FIELDS,
-    LATE_FIELDS,
     LINE,
     MAX_LEVEL,
+    N_ANCHORS,
     N_BLOCKS,
     N_BUILT,
     N_CLAUSES,
     N_ENTRIES,
     N_KEYS,
     N_LISTS,
-    N_OWNERS,
     N_RUN,
     SLACK,
-    ExpectationArrays,
+    DeltaArrays,
     GridArrays,
-    LateArrays,
+    MessageEstimate,
 )
 from nearcast.columns.growing import aligned_empty, aligned_zeros
 from nearcast.kernels import sorting
@@ -34,26 +34,26 @@ from nearcast.kernels.hashing import LINE_SLOTS, fill_table
 from nearcast.kernels.layouts import ClauseArrays
 
 _SLOTS_PER_LIST = 2
-# The first place of a list: 0 means that there is none.
-_FIRST_PLACE = LINE
-_DEARER = 4.0
+# The first list begins here, since position 0 means that there is no list.
+_FIRST_LIST = LINE
+_COST_STEP = 4.0
 
 
 class CopyBudget(NamedTuple):
-    """What one more copy of a clause costs, in tests of a candidate per message; and how many a clause may have on average."""
+    """What one more copy of a clause costs, in tests of a candidate per message, and the most copies of a clause on average."""
 
     cost: float
     most_copies: float
 
 
-def no_grid(max_level: int) -> GridArrays:
-    """Nothing is filed."""
+def empty_grid(max_level: int) -> GridArrays:
+    """A grid without clauses."""
     head = np.zeros(HEAD_FIELDS, np.int64)
     head[MAX_LEVEL] = max_level
     return GridArrays(
         np.zeros(2, np.int64),
         free_slots(0),
-        aligned_empty(_FIRST_PLACE + SLACK, np.int32),
+        aligned_empty(_FIRST_LIST + SLACK, np.int32),
         np.zeros(0, np.int32),
         np.zeros(6),
         np.zeros(1, np.float32),
@@ -61,21 +61,21 @@ def no_grid(max_level: int) -> GridArrays:
     )
 
 
-def no_late(n_owners: int) -> LateArrays:
-    """Nothing is late; block 0 is never used."""
-    head = np.zeros(LATE_FIELDS, np.int64)
+def empty_delta(n_anchors: int) -> DeltaArrays:
+    """A delta without clauses; block 0 is never used."""
+    head = np.zeros(DELTA_FIELDS, np.int64)
     head[N_BLOCKS] = 1
     slot = free_slots(0)
-    return LateArrays(np.zeros(n_owners, np.uint8), slot, _free_sieve(slot), np.zeros(BLOCK_SIZE, np.int32), head)
+    return DeltaArrays(np.zeros(n_anchors, np.uint8), slot, _empty_bloom(slot), np.zeros(BLOCK_SIZE, np.int32), head)
 
 
 def free_slots(n_keys: int) -> NDArray[np.int64]:
-    """A table for `n_keys` that begins with a cache line and is half full then."""
+    """A table that is half full with `n_keys` and begins at a cache line."""
     n_slots = (_SLOTS_PER_LIST * n_keys // LINE_SLOTS + 1) * LINE_SLOTS
     return aligned_zeros(2 * n_slots, np.int64)
 
 
-def living(clauses: ClauseArrays) -> NDArray[np.int32]:
+def living_slots(clauses: ClauseArrays) -> NDArray[np.int32]:
     slots = np.empty(len(clauses.is_alive), np.int32)
     return slots[: build.alive_slots(clauses.is_alive, slots)]
 
@@ -90,86 +90,90 @@ def assemble(
     clauses: ClauseArrays,
     slots: NDArray[np.int32],
     frequency: NDArray[np.int32],
-    expected: ExpectationArrays,
+    estimate: MessageEstimate,
     max_level: int,
     probe_cost: float,
     budget: CopyBudget,
 ) -> GridArrays:
-    """Every list of the clauses at `slots`. Only kernels work on long arrays: other threads go on meanwhile."""
-    n_owners, copy_cost = len(frequency) + 1, budget.cost
-    owner_start, order = _by_owner(clauses, slots, frequency, n_owners)
+    """Build the grid of the clauses at `slots`. Only kernels work on long arrays, so other threads keep running."""
+    n_anchors, copy_cost = len(frequency) + 1, budget.cost
+    anchor_start, order = _by_anchor(clauses, slots, frequency, n_anchors)
     cells = np.empty(len(order), np.int64)
-    levels.fill_cells(clauses, expected.frame, max_level, order, cells)
-    level, wide, room = np.zeros(n_owners, np.int64), np.empty(n_owners, np.float32), np.empty(n_owners, np.int64)
+    levels.fill_cells(clauses, estimate.frame, max_level, order, cells)
+    level, cell_limit, list_sizes = (
+        np.zeros(n_anchors, np.int64),
+        np.empty(n_anchors, np.float32),
+        np.empty(n_anchors, np.int64),
+    )
     while True:
-        levels.choose_levels(owner_start, cells, expected, max_level, probe_cost, copy_cost, level)
-        levels.fill_wide(expected.hit, copy_cost, wide)
+        levels.choose_levels(anchor_start, cells, estimate, max_level, probe_cost, copy_cost, level)
+        levels.fill_cell_limits(estimate.keyword_share, copy_cost, cell_limit)
         n_entries, most_copies, most_clauses, n_lists = build.count_entries(
-            owner_start, order, clauses.keyword_start, cells, level, wide, max_level, room
+            anchor_start, order, clauses.keyword_start, cells, level, cell_limit, max_level, list_sizes
         )
         if n_entries <= budget.most_copies * len(order):
             break
-        # Where each message has every keyword, no copy would be too dear.
-        copy_cost *= _DEARER
-    door = np.zeros(2 * n_owners, np.int64)
-    run = aligned_empty(_FIRST_PLACE + int(room.sum()) + SLACK, np.int32)
-    found = (np.empty(n_lists, np.int64), np.empty(n_lists, np.int64))
-    end, n_found = build.fill_lists(
+        # If every message has every keyword, no copy seems too expensive: raise the cost until the budget is kept.
+        copy_cost *= _COST_STEP
+    directory = np.zeros(2 * n_anchors, np.int64)
+    run = aligned_empty(_FIRST_LIST + int(list_sizes.sum()) + SLACK, np.int32)
+    cell_lists = (np.empty(n_lists, np.int64), np.empty(n_lists, np.int64))
+    end, n_cell_lists = build.fill_lists(
         clauses,
-        owner_start,
+        anchor_start,
         order,
         cells,
         frequency,
         level,
-        wide,
+        cell_limit,
         max_level,
-        (0, n_owners),
-        _FIRST_PLACE,
-        (door, run, run.view(np.float32)),
+        (0, n_anchors),
+        _FIRST_LIST,
+        (directory, run, run.view(np.float32)),
         (most_copies, most_clauses),
-        found,
+        cell_lists,
     )
-    run[:_FIRST_PLACE] = 0
+    run[:_FIRST_LIST] = 0
     run[end : end + SLACK] = 0
-    slot = free_slots(n_found)
-    fill_table(slot, *found, n_found)
+    slot = free_slots(n_cell_lists)
+    fill_table(slot, *cell_lists, n_cell_lists)
     head = np.zeros(HEAD_FIELDS, np.int64)
-    head[N_BUILT], head[N_CLAUSES], head[N_LISTS] = len(clauses.is_alive), len(slots), n_found
-    head[N_ENTRIES], head[N_OWNERS], head[N_RUN], head[MAX_LEVEL] = n_entries, n_owners, end, max_level
-    return GridArrays(door, slot, run[: end + SLACK], frequency, expected.frame, wide, head)
+    head[N_BUILT], head[N_CLAUSES], head[N_LISTS] = len(clauses.is_alive), len(slots), n_cell_lists
+    head[N_ENTRIES], head[N_ANCHORS], head[N_RUN], head[MAX_LEVEL] = n_entries, n_anchors, end, max_level
+    return GridArrays(directory, slot, run[: end + SLACK], frequency, estimate.frame, cell_limit, head)
 
 
-def _by_owner(
-    clauses: ClauseArrays, slots: NDArray[np.int32], frequency: NDArray[np.int32], n_owners: int
+def _by_anchor(
+    clauses: ClauseArrays, slots: NDArray[np.int32], frequency: NDArray[np.int32], n_anchors: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """The clauses in the order of their owners, and where each owner's begin."""
-    owners, sizes = np.empty(len(slots), np.int32), np.zeros(n_owners, np.int64)
-    build.fill_owners(clauses, frequency, slots, owners, sizes)
-    owner_start = np.zeros(n_owners + 1, np.int64)
-    sorting.offsets_from_counts(sizes, owner_start)
+    """The clauses ordered by anchor, and where those of each anchor begin."""
+    anchors, sizes = np.empty(len(slots), np.int32), np.zeros(n_anchors, np.int64)
+    build.fill_anchors(clauses, frequency, slots, anchors, sizes)
+    anchor_start = np.zeros(n_anchors + 1, np.int64)
+    sorting.offsets_from_counts(sizes, anchor_start)
     order = np.empty(len(slots), np.int32)
-    sorting.fill_lists(owners, slots, owner_start[:-1].copy(), order)
-    return owner_start, order
+    sorting.fill_lists(anchors, slots, anchor_start[:-1].copy(), order)
+    return anchor_start, order
 
 
-def widened_late(late: LateArrays, n_owners: int) -> LateArrays:
-    """The same with room for owners that came later."""
-    missing = n_owners - len(late.level)
-    return late if missing <= 0 else late._replace(level=np.concatenate([late.level, np.zeros(missing, np.uint8)]))
+def resized_delta(delta: DeltaArrays, n_anchors: int) -> DeltaArrays:
+    """The same for more anchors, which keywords of later clauses are."""
+    missing = n_anchors - len(delta.level)
+    return delta if missing <= 0 else delta._replace(level=np.concatenate([delta.level, np.zeros(missing, np.uint8)]))
 
 
-def with_more_room(late: LateArrays, least_blocks: int) -> LateArrays:
-    """The same with room for `least_blocks` more blocks at least, as many keys, and one more clause of many cells."""
-    n_blocks, n_keys = int(late.head[N_BLOCKS]), int(late.head[N_KEYS])
-    grown = max(least_blocks, n_blocks // 4) + MOST_CELLS
-    block = aligned_empty((n_blocks + grown) * BLOCK_SIZE + SLACK, np.int32)
+def reserve_blocks(delta: DeltaArrays, least_blocks: int) -> DeltaArrays:
+    """The same with capacity for at least `least_blocks` more blocks, as many keys, and one more clause of many cells."""
+    n_blocks, n_keys = int(delta.head[N_BLOCKS]), int(delta.head[N_KEYS])
+    n_more = max(least_blocks, n_blocks // 4) + MOST_CELLS
+    block = aligned_empty((n_blocks + n_more) * BLOCK_SIZE + SLACK, np.int32)
     block[n_blocks * BLOCK_SIZE :] = 0
-    block[: n_blocks * BLOCK_SIZE] = late.block[: n_blocks * BLOCK_SIZE]
-    slot = free_slots(n_keys + grown)
-    sieve = _free_sieve(slot)
-    refill_slots(late.slot, slot, sieve)
-    return late._replace(slot=slot, sieve=sieve, block=block)
+    block[: n_blocks * BLOCK_SIZE] = delta.block[: n_blocks * BLOCK_SIZE]
+    slot = free_slots(n_keys + n_more)
+    bloom = _empty_bloom(slot)
+    rehash_with_bloom(delta.slot, slot, bloom)
+    return delta._replace(slot=slot, bloom=bloom, block=block)
 
 
-def _free_sieve(slot: NDArray[np.int64]) -> NDArray[np.uint8]:
+def _empty_bloom(slot: NDArray[np.int64]) -> NDArray[np.uint8]:
     return np.zeros(len(slot) // 2, np.uint8)

@@ -3,28 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore
+from nearcast.columns.frames import frame_of
 from nearcast.columns.growing import aligned_zeros, resized
 from nearcast.columns.messages import MessageBatch
 from nearcast.engine.groups import Groups, Work
 from nearcast.engine.registry import Parameters
+from nearcast.errors import IndexParameterError
 from nearcast.kernels.keyword_sets import count_clauses
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.moving.index import Boxes, MovingIndex
 from nearcast.moving.live_messages import LiveMessages
-from nearcast.moving.moving_grid.frame import frame_around
 from nearcast.moving.moving_grid.kernels import clauses as clause_kernels
 from nearcast.moving.moving_grid.kernels import levels
 from nearcast.moving.moving_grid.kernels import messages as message_kernels
 from nearcast.moving.moving_grid.kernels.collect_dead import sweep
 from nearcast.moving.moving_grid.keyword_grid import Side, bits_of_frequent, due_owners, limits_of
-from nearcast.moving.moving_grid.layout import CATCH_ALL, COUNT_SHIFT, GROUP, LEVEL_MASK, OWNER, RECORD, ROUTED, WORDS
-from nearcast.moving.moving_grid.parameters import MovingGridParameters
+from nearcast.moving.moving_grid.layout import (
+    CATCH_ALL,
+    COUNT_SHIFT,
+    FINE,
+    GROUP,
+    LEVEL_MASK,
+    MOST_LEVELS,
+    OWNER,
+    RECORD,
+    ROUTED,
+    WORDS,
+)
 from nearcast.moving.moving_grid.scratch import Scratch
 
 # Built anew when so many things, and this part of all that were filed since the build, lie outside the frame.
@@ -35,6 +47,31 @@ _ROUNDS = 2
 _MESSAGE = "message_"
 _FEWEST_STEPS = 64
 _MOVES_AT_ONCE = 4096
+_LARGEST = float(np.finfo(np.float64).max)
+_SAMPLE = 100_000
+# This part may lie outside on each side, if there are many.
+_OUTSIDE = 0.002
+
+
+@dataclass(frozen=True, slots=True)
+class MovingGridParameters(Parameters):
+    """From how many clauses, and messages, on a keyword has a grid; its first level (2^level columns and rows), and how many
+    times as many messages make it finer; of clauses sixteen times as many."""
+
+    smallest_clause_grid: int = 64
+    smallest_message_grid: int = 128
+    first_level: int = 4
+    growth: int = 64
+
+    def __post_init__(self) -> None:
+        for name, least, most in (
+            ("smallest_clause_grid", 1, 1 << 20),
+            ("smallest_message_grid", 1, 1 << 20),
+            ("first_level", 1, MOST_LEVELS),
+            ("growth", 2, 1 << 20),
+        ):
+            if not least <= getattr(self, name) <= most:
+                raise IndexParameterError(f"{name}={getattr(self, name)!r} is not possible; expected {least} to {most}")
 
 
 class MovingGrid(MovingIndex):
@@ -279,3 +316,17 @@ class MovingGrid(MovingIndex):
 def _with_spare(array: NDArray[Any], n: int) -> NDArray[Any]:
     """An aligned array of at least `n` elements, for what came after the build; a quarter is spare when it must grow."""
     return resized(array, n + n // 4, needed=n, is_aligned=True)
+
+
+def frame_around(boxes: Boxes) -> NDArray[np.float64]:
+    """See `column_of`: low, high and scale of x, then of y."""
+    is_bounded = np.all([np.abs(edge) < _LARGEST for edge in boxes], axis=0)
+    step = max(1, len(is_bounded) // _SAMPLE)
+    x0, y0, x1, y1 = (edge[is_bounded][::step] for edge in boxes)
+    if len(x0) == 0:
+        return np.zeros(6)
+    n_out = int(_OUTSIDE * len(x0))
+    low = [np.partition(edge, n_out)[n_out : n_out + 1] for edge in (x0, y0)]
+    high = [np.partition(edge, len(edge) - 1 - n_out)[len(edge) - 1 - n_out :][:1] for edge in (x1, y1)]
+    frame: NDArray[np.float64] = frame_of(low[0], low[1], high[0], high[1], 1 << FINE)
+    return frame

@@ -14,8 +14,7 @@ from nearcast.columns.messages import MessageBatch
 from nearcast.errors import NearcastError
 from nearcast.model.regions import Box, Region, region
 from nearcast.moving.index import Boxes
-from nearcast.moving.kernels.safe_cells import breaks_promise, spread_cells
-from nearcast.moving.kernels.safe_regions import CIRCLE, NOT_SAFE
+from nearcast.moving.kernels.safe_regions import CIRCLE, NOT_SAFE, breaks_promise, spread_cells
 from nearcast.moving.safe_regions.circles import SafeRegions, clause_slots, places_of
 from nearcast.moving.state import MovingState
 
@@ -118,7 +117,7 @@ class SafeCells(SafeRegions):
             return np.empty(0, np.int32)
         groups, _ = self._index.match(self._clauses, batch)
         messages, clause = groups.pairs()
-        owner, arrays = self._clauses.checks().owner[clause], batch.arrays
+        owner, arrays = self._clauses.checks().subscription[clause], batch.arrays
         sides = (arrays.x0, arrays.y0, arrays.x1, arrays.y1)
         found: set[int] = set()
         for number, message in zip(owner.tolist(), messages.tolist(), strict=True):

@@ -141,7 +141,7 @@ class SafeRegions:
             return np.empty(0, np.int32)
         groups, _ = self._index.match(self._clauses, batch)
         message, clause = groups.pairs()
-        owner, arrays = self._clauses.checks().owner[clause], batch.arrays
+        owner, arrays = self._clauses.checks().subscription[clause], batch.arrays
         is_concerned = np.zeros(len(self._radius), np.uint8)
         sides = (arrays.x0, arrays.y0, arrays.x1, arrays.y1)
         # Rounding errs towards contacting too many.

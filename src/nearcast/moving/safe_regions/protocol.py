@@ -13,11 +13,11 @@ from nearcast.model.delivery import Traffic
 from nearcast.model.inputs import Id
 from nearcast.model.regions import Region
 from nearcast.moving.changes import Changes, joined
-from nearcast.moving.moves import move
-from nearcast.moving.reading_moves import read_moves
+from nearcast.moving.reading import read_moves
 from nearcast.moving.safe_regions.cells import SafeCells
 from nearcast.moving.safe_regions.circles import SafeRegions
 from nearcast.moving.state import MovingState
+from nearcast.moving.updates import move
 
 _KINDS: dict[bool | str, type[SafeRegions]] = {True: SafeRegions, "cells": SafeCells}
 Positions = Callable[[list[Id]], Mapping[Id, object]]

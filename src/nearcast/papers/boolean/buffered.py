@@ -1,7 +1,7 @@
-"""Dynamics for structures that can only be built whole: a side buffer of new clauses, and a rebuild when it has grown.
+"""Insert and delete for structures that can only be built as a whole: a buffer of new clauses, and a rebuild when it is large.
 
-New clauses are posted in a `keyword_first` index until they are more than a share of what is built; dead clauses stay in
-the built structure and are skipped when a match is verified.
+New clauses go to a `keyword_first` index until they are more than a share of the built ones. Dead clauses remain in the
+built structure and are skipped when a match is verified.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ class BufferedIndex(BooleanIndex):
 
     @abstractmethod
     def build_whole(self, clauses: ClauseStore, slots: NDArray[np.int32], history: MessageBatch | None) -> None:
-        """Build the structure over the clauses at `slots`, forgetting what was built before."""
+        """Build the structure over the clauses at `slots`; what was built before is dropped."""
 
     @abstractmethod
     def match_built(self, clauses: ClauseStore, messages: MessageBatch) -> tuple[Groups, Work]:
-        """Every matching pair of the built structure, each once, dead clauses left out."""
+        """Every matching pair of the built structure, each once, without dead clauses."""
 
     @abstractmethod
     def explain_built(self, clauses: ClauseStore, messages: MessageBatch, slot: int) -> list[str]:
-        """The way of the first message through the built structure towards one clause."""
+        """The path of the first message through the built structure to one clause."""
 
     @abstractmethod
     def built_arrays(self) -> dict[str, NDArray[Any]]:
@@ -53,7 +53,7 @@ class BufferedIndex(BooleanIndex):
 
     @abstractmethod
     def restore_built(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take over arrays that `built_arrays` gave."""
+        """Use arrays that `built_arrays` returned."""
 
     def build(self, clauses: ClauseStore, history: MessageBatch | None = None) -> None:
         self._history = history
@@ -84,8 +84,8 @@ class BufferedIndex(BooleanIndex):
 
     def explain(self, clauses: ClauseStore, messages: MessageBatch, slot: int) -> list[str]:
         if slot in self._buffered:
-            told = self._buffer.explain(clauses, messages, slot)
-            return [f"side buffer of {len(self._buffered)} clauses that are newer than the structure", *told]
+            lines = self._buffer.explain(clauses, messages, slot)
+            return [f"buffer of {len(self._buffered)} clauses that are newer than the structure", *lines]
         return self.explain_built(clauses, messages, slot)
 
     def stats(self) -> dict[str, int | float]:
@@ -93,8 +93,8 @@ class BufferedIndex(BooleanIndex):
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         buffer = {f"buffer_{name}": array for name, array in self._buffer.arrays().items()}
-        own: dict[str, NDArray[Any]] = {"buffered": self._buffered, "n_built": np.array([self._n_built], np.int64)}
-        return {**self.built_arrays(), **own, **buffer}
+        counts: dict[str, NDArray[Any]] = {"buffered": self._buffered, "n_built": np.array([self._n_built], np.int64)}
+        return {**self.built_arrays(), **counts, **buffer}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         prefix = "buffer_"

@@ -59,7 +59,7 @@ def view_clauses(subscriptions: pa.Table, border: ReadingContext) -> ClauseView:
     return ClauseView(
         rows,
         id_hashes(read.ids.take(pa.array(rows))),
-        np.concatenate([np.empty(0, np.int32), *[batch.owner for batch in batches]]),
+        np.concatenate([np.empty(0, np.int32), *[batch.subscription for batch in batches]]),
         np.concatenate(starts),
         np.concatenate([np.empty(0, np.int32), *[batch.required for batch in batches]]),
         np.concatenate([np.empty((4, 0)), *[np.stack([batch.x0, batch.y0, batch.x1, batch.y1]) for batch in batches]], axis=1),

@@ -11,8 +11,8 @@ import pytest
 
 from nearcast.boolean.frequency_grid import layout
 from nearcast.boolean.frequency_grid.index import BUDGETS, FrequencyGrid, FrequencyGridParameters
-from nearcast.boolean.frequency_grid.kernels.build import list_place, sort_by_key
-from nearcast.boolean.frequency_grid.kernels.probe import has_keyword
+from nearcast.boolean.frequency_grid.kernels.build import list_start_for, sort_by_key
+from nearcast.boolean.frequency_grid.kernels.keys import has_keyword
 from nearcast.errors import IndexParameterError
 from unit.boolean.frequency_grid.worlds import (
     EAGER,
@@ -20,9 +20,9 @@ from unit.boolean.frequency_grid.worlds import (
     Row,
     at,
     built,
-    expected,
+    expected_pairs,
     filed,
-    found,
+    matched_pairs,
     messages,
 )
 
@@ -31,12 +31,12 @@ EVERYWHERE = (-FAR, -FAR, FAR, FAR)
 
 
 def level_of(index: FrequencyGrid, keyword: int) -> int:
-    return int(index._grid.door[2 * (1 + keyword)]) & layout.LEVEL_MASK
+    return int(index._grid.directory[2 * (1 + keyword)]) & layout.LEVEL_MASK
 
 
 def root_of(index: FrequencyGrid, keyword: int) -> list[int]:
     """The clauses of the list without a cell, by kind."""
-    place = int(index._grid.door[2 * (1 + keyword)]) >> (layout.LEVEL_BITS + layout.LINES_BITS)
+    place = int(index._grid.directory[2 * (1 + keyword)]) >> (layout.LEVEL_BITS + layout.LINES_BITS)
     return index._grid.run[place : place + layout.HEADER].tolist() if place else [0, 0, 0]
 
 
@@ -53,13 +53,13 @@ def small_boxes(n: int, keyword: int = 0, seed: int = 1) -> list[Row]:
 def test_random_worlds_on_a_lattice_are_matched_exactly(seed: int, parameters: FrequencyGridParameters) -> None:
     world = RandomWorld(seed)
     store, batch = filed(world.clauses(120)), world.messages(60)
-    assert found(built(store, parameters), store, batch) == expected(store, batch)
+    assert matched_pairs(built(store, parameters), store, batch) == expected_pairs(store, batch)
 
 
 def test_nothing_is_filed_and_nothing_is_found() -> None:
     store, batch = filed([]), messages([([1], at(0, 0)), ([], (0, 0, 1, 1))])
-    assert found(FrequencyGrid(EAGER), store, batch) == []
-    assert found(built(store), store, batch) == []
+    assert matched_pairs(FrequencyGrid(EAGER), store, batch) == []
+    assert matched_pairs(built(store), store, batch) == []
 
 
 def test_borders_are_exact_where_rounded_borders_are_not() -> None:
@@ -69,8 +69,8 @@ def test_borders_are_exact_where_rounded_borders_are_not() -> None:
     rows += [([0, 1], (0.0, y0, 1.0, y1)) for y0 in (low, 0.1, high) for y1 in (low, 0.1, high) if y0 <= y1]
     store = filed(rows)
     batch = messages([([0, 1], at(x, y)) for x in (low, 0.1, high) for y in (low, 0.1, high)])
-    pairs = found(built(store), store, batch)
-    assert pairs == expected(store, batch)
+    pairs = matched_pairs(built(store), store, batch)
+    assert pairs == expected_pairs(store, batch)
     assert 0 < len(pairs) < len(batch) * store.n
 
 
@@ -80,14 +80,14 @@ def test_coordinates_beyond_float32_are_told_apart() -> None:
     store = filed(rows)
     places = (1e300, 1.5e300, 2.1e300, -1e300, -0.9e300, FAR, -FAR, 0.0, 1e-310, 3e-310)
     batch = messages([([0], at(x, 0.5)) for x in places])
-    assert found(built(store), store, batch) == expected(store, batch)
+    assert matched_pairs(built(store), store, batch) == expected_pairs(store, batch)
 
 
 def test_a_clause_of_many_keywords_is_checked_to_the_last() -> None:
     words = list(range(10))
     store = filed([(words, at(0, 0)), (words[:5], at(0, 0)), (words[:6], at(0, 0))])
     batch = messages([(words, at(0, 0)), (words[:9], at(0, 0)), (words[1:], at(0, 0)), ([*words[:5], 7], at(0, 0))])
-    assert found(built(store), store, batch) == [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (3, 1)]
+    assert matched_pairs(built(store), store, batch) == [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (3, 1)]
 
 
 def test_a_message_of_many_keywords_is_searched_by_halving() -> None:
@@ -95,7 +95,7 @@ def test_a_message_of_many_keywords_is_searched_by_halving() -> None:
     assert all(has_keyword(keyword, 0, 200, wanted) == (wanted % 2 == 0) for wanted in range(400))
     store = filed([([0, 350], at(0, 0)), ([0, 351], at(0, 0)), ([398], at(0, 0))])
     batch = messages([(keyword.tolist(), at(0, 0))])
-    assert found(built(store), store, batch) == [(0, 0), (0, 2)]
+    assert matched_pairs(built(store), store, batch) == [(0, 0), (0, 2)]
 
 
 def test_a_wide_message_goes_through_the_table_when_that_is_shorter() -> None:
@@ -103,12 +103,12 @@ def test_a_wide_message_goes_through_the_table_when_that_is_shorter() -> None:
     index = built(store)
     assert 4 ** level_of(index, 0) > len(index._grid.slot) // 2
     batch = messages([([0], (0.0, 0.0, 1.0, 1.0)), ([0], (0.3, 0.3, 0.7, 0.35)), ([0], EVERYWHERE)])
-    assert found(index, store, batch) == expected(store, batch)
+    assert matched_pairs(index, store, batch) == expected_pairs(store, batch)
 
 
 def test_words_that_were_unseen_when_it_was_built_are_passed_over() -> None:
     store = filed([([1], at(0, 0)), ([], at(0, 0))])
-    assert found(built(store), store, messages([([1, 2, 900], at(0, 0))])) == [(0, 0), (0, 1)]
+    assert matched_pairs(built(store), store, messages([([1, 2, 900], at(0, 0))])) == [(0, 0), (0, 1)]
 
 
 def test_each_clause_is_counted_once_for_a_message() -> None:
@@ -176,7 +176,13 @@ def test_a_stray_place_does_not_widen_the_cells() -> None:
 
 
 def test_a_list_begins_where_it_lies_on_the_fewest_lines() -> None:
-    assert [list_place(16, 16), list_place(20, 16), list_place(20, 12), list_place(20, 30), list_place(17, 40)] == [
+    assert [
+        list_start_for(16, 16),
+        list_start_for(20, 16),
+        list_start_for(20, 12),
+        list_start_for(20, 30),
+        list_start_for(17, 40),
+    ] == [
         16,
         32,
         20,
@@ -207,9 +213,9 @@ def test_saved_arrays_make_the_same_index() -> None:
     store, batch = filed(world.clauses(100)), world.messages(40)
     index, other = built(store, EAGER, batch), FrequencyGrid(EAGER)
     other.restore({name: array.copy() for name, array in index.arrays().items()})
-    assert found(other, store, batch) == expected(store, batch)
-    assert other._counted is not None
-    assert built(store)._counted is None
+    assert matched_pairs(other, store, batch) == expected_pairs(store, batch)
+    assert other._history_estimate is not None
+    assert built(store)._history_estimate is None
 
 
 def test_the_path_is_told() -> None:
@@ -242,4 +248,4 @@ def test_long_lists_of_every_kind_and_more_matches_than_there_is_room_for() -> N
         + [([0, 5], at(3.0, 3.0)), ([0, 1, 5, 6], (3.0, 3.0, 4.0, 4.0))]
     )
     assert index.match(store, batch)[1].candidates > 60 * 200
-    assert found(index, store, batch) == expected(store, batch)
+    assert matched_pairs(index, store, batch) == expected_pairs(store, batch)

@@ -23,8 +23,8 @@ EAGER = FrequencyGridParameters(probe_cost=0.0, max_level=6)
 def add_clauses(store: ClauseStore, rows: Sequence[Row]) -> NDArray[np.int32]:
     start, keyword = _sets([words for words, _ in rows])
     x0, y0, x1, y1 = np.array([box for _, box in rows], np.float64).reshape(-1, 4).T.copy()
-    owner = np.arange(store.n, store.n + len(rows), dtype=np.int32)
-    return store.add(ClauseBatch(owner, start, keyword, x0, y0, x1, y1))
+    subscription = np.arange(store.n, store.n + len(rows), dtype=np.int32)
+    return store.add(ClauseBatch(subscription, start, keyword, x0, y0, x1, y1))
 
 
 def filed(rows: Sequence[Row]) -> ClauseStore:
@@ -51,14 +51,14 @@ def built(
     return index
 
 
-def found(index: BooleanIndex, store: ClauseStore, batch: MessageBatch) -> list[tuple[int, int]]:
+def matched_pairs(index: BooleanIndex, store: ClauseStore, batch: MessageBatch) -> list[tuple[int, int]]:
     """Every pair the index gives, sorted; one given twice stands there twice."""
     groups, _ = index.match(store, batch)
     message, clause = groups.pairs()
     return sorted(zip(message.tolist(), clause.tolist(), strict=True))
 
 
-def expected(store: ClauseStore, batch: MessageBatch) -> list[tuple[int, int]]:
+def expected_pairs(store: ClauseStore, batch: MessageBatch) -> list[tuple[int, int]]:
     c, m = store.layout(), batch.arrays
     pairs = []
     for i in range(len(batch)):
@@ -73,20 +73,20 @@ def expected(store: ClauseStore, batch: MessageBatch) -> list[tuple[int, int]]:
 class RandomWorld:
     """Clauses and messages on a coarse lattice, so that borders are met all the time."""
 
-    def __init__(self, seed: int, n_words: int = 8, side: float = 16.0) -> None:
+    def __init__(self, seed: int, n_words: int = 8, width: float = 16.0) -> None:
         self.rng = np.random.default_rng(seed)
-        self._n_words, self._side = n_words, side
+        self._n_words, self._width = n_words, width
 
     def words(self, most: int) -> list[int]:
         rank = self.rng.geometric(0.35, int(self.rng.integers(0, most + 1)))
         return sorted(set(np.minimum(rank - 1, self._n_words - 1).tolist()))
 
     def box(self, widest: float) -> Box:
-        x, y, width, height = self.rng.integers(0, 2 * int(self._side), 2).tolist() + self.rng.random(2).tolist()
+        x, y, width, height = self.rng.integers(0, 2 * int(self._width), 2).tolist() + self.rng.random(2).tolist()
         return x / 2, y / 2, x / 2 + np.round(2 * width * widest) / 2, y / 2 + np.round(2 * height * widest) / 2
 
     def clauses(self, n: int) -> list[Row]:
-        widest = [0.0, 1.0, 3.0, self._side]
+        widest = [0.0, 1.0, 3.0, self._width]
         return [(self.words(6), self.box(widest[int(self.rng.integers(4))])) for _ in range(n)]
 
     def messages(self, n: int, share_of_areas: float = 0.3) -> MessageBatch:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nearcast.kernels.compile import kernel
-from nearcast.moving.moving_grid.kernels import simd_alive, simd_alive_plain
+from nearcast.moving.moving_grid.kernels import simd_alive
 
 
 @kernel
@@ -15,8 +15,8 @@ def _alive_lanes(slots, at, n, alive):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _fitting_lanes(slots, at, n, alive, masks, mask):  # type: ignore[no-untyped-def]
-    return simd_alive.fitting_lanes(slots, at, n, alive, masks, mask)
+def _matching_lanes(slots, at, n, alive, masks, mask):  # type: ignore[no-untyped-def]
+    return simd_alive.matching_lanes(slots, at, n, alive, masks, mask)
 
 
 def check_alive_by_hand() -> None:
@@ -25,10 +25,10 @@ def check_alive_by_hand() -> None:
     slots = np.array([9, 5, 6, 31, 32, 33, 0, *[0] * 16], np.int32)
     masks = np.full(64, 0b111, np.int32)
     masks[[0, 5, 31]] = 0b001, 0b011, 0b010
-    for lanes_of in (_alive_lanes, simd_alive_plain.alive_lanes):
+    for lanes_of in (_alive_lanes, simd_alive.plain_alive_lanes):
         for n, lanes in ((6, 0b101101), (2, 0b01), (0, 0)):
             assert lanes_of(slots, 1, n, alive) == lanes, (lanes_of, n)
-    for lanes_of in (_fitting_lanes, simd_alive_plain.fitting_lanes):
+    for lanes_of in (_matching_lanes, simd_alive.plain_matching_lanes):
         for mask, lanes in ((0, 0b101101), (0b010, 0b001101), (0b101, 0b001000), (0b1000, 0)):
             assert lanes_of(slots, 1, 6, alive, masks, mask) == lanes, (lanes_of, mask)
         assert lanes_of(slots, 1, 3, alive, masks, 0b010) == 0b101
@@ -55,10 +55,10 @@ def check_alive(n: int) -> None:
         alive = rng.integers(0, 1 << 32, (n_slots + 31) // 32, dtype=np.uint32)
         masks = rng.integers(0, 1 << 27, n_slots).astype(np.int32)
         answer = _alive_lanes(slots, 1, n, alive)
-        assert answer == simd_alive_plain.alive_lanes(slots, 1, n, alive)
+        assert answer == simd_alive.plain_alive_lanes(slots, 1, n, alive)
         answers.add(answer)
         for mask in (0, 1, 5, 1 << 26):
-            answer = _fitting_lanes(slots, 1, n, alive, masks, mask)
-            assert answer == simd_alive_plain.fitting_lanes(slots, 1, n, alive, masks, mask)
+            answer = _matching_lanes(slots, 1, n, alive, masks, mask)
+            assert answer == simd_alive.plain_matching_lanes(slots, 1, n, alive, masks, mask)
             answers.add(answer)
     assert answers == {0} if n == 0 else len(answers) > 1

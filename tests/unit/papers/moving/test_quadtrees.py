@@ -22,7 +22,7 @@ def crowd(index: str, **options: Any) -> MovingComparison:
 
 @pytest.mark.parametrize("index", INDEXES)
 def test_places_that_clauses_have_left_are_cleared_away(index: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nearcast.papers.moving.quadtrees.base._LEAST", 1)
+    monkeypatch.setattr("nearcast.papers.moving.quadtrees.index._LEAST", 1)
     both = crowd(index, update_cost=0.001, max_depth=5)
     rng = np.random.default_rng(2)
     both.publish([nc.Message(i, [f"w{i % 4}"], (float(x), float(y))) for i, (x, y) in enumerate(rng.uniform(0, 10, (60, 2)))])

@@ -1,7 +1,8 @@
-"""The grid level of each keyword: the cheapest in expected work, with a price on copies.
+"""The grid level of each keyword: the one with the least expected work, where copies have a cost too.
 
 A list without a cell costs its whole length whenever a message has the keyword. A grid of 2^L columns and rows costs a look-up
-and the clauses that meet the message's cell; every further copy of a clause costs memory, priced in the same unit.
+and the clauses that meet the cell of the message. Every further copy of a clause costs memory; `copy_cost` puts that in the
+same unit, tests of a candidate.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from nearcast.kernels.compile import inline_kernel, kernel
 from nearcast.kernels.quadtree import column_of
 
 _SAMPLE = 4000
-_LEAST_WIDE = 64.0
+_LEAST_CELL_LIMIT = 64.0
 _COLUMN_MASK = (1 << 16) - 1
 
 
@@ -39,7 +40,7 @@ def last_row(cells):
 
 @inline_kernel
 def cells_of(frame, n_columns, x0, y0, x1, y1):
-    """The columns and rows of a box at the finest level, in one integer."""
+    """The first and last column and row of a box at the finest level, in one integer."""
     a = column_of(x0, frame[0], frame[1], frame[2], n_columns)
     b = column_of(y0, frame[3], frame[4], frame[5], n_columns)
     c = column_of(x1, frame[0], frame[1], frame[2], n_columns)
@@ -49,7 +50,7 @@ def cells_of(frame, n_columns, x0, y0, x1, y1):
 
 @kernel
 def fill_cells(clauses, frame, max_level, order, cells):
-    """The cells of the clauses in the order of their owners."""
+    """The cells of the clauses, in the order of their anchors."""
     x0, y0, x1, y1 = clauses.x0, clauses.y0, clauses.x1, clauses.y1
     n_columns = 1 << max_level
     for i in range(order.size):
@@ -58,13 +59,13 @@ def fill_cells(clauses, frame, max_level, order, cells):
 
 
 @inline_kernel
-def share_at(below, n, i, j):
-    """The share of messages before a place given in fractions of columns and rows."""
+def share_before(share_below, n, i, j):
+    """The share of messages left of and below a location given in columns and rows, with fractions."""
     column, row = min(int(i), n - 1), min(int(j), n - 1)
     u, v = i - column, j - row
     at = column * (n + 1) + row
-    before = below[at] * (1.0 - v) + below[at + 1] * v
-    after = below[at + n + 1] * (1.0 - v) + below[at + n + 2] * v
+    before = share_below[at] * (1.0 - v) + share_below[at + 1] * v
+    after = share_below[at + n + 1] * (1.0 - v) + share_below[at + n + 2] * v
     return before * (1.0 - u) + after * u
 
 
@@ -77,32 +78,32 @@ def n_cells_at(cells, shift):
 
 
 @inline_kernel
-def most_cells(hit, copy_cost):
-    """Over more cells than this a clause is cheaper in the list without a cell."""
-    return max(_LEAST_WIDE, hit / copy_cost)
+def cell_limit_of(keyword_share, copy_cost):
+    """A clause over more cells than this is cheaper in the list without a cell."""
+    return max(_LEAST_CELL_LIMIT, keyword_share / copy_cost)
 
 
 @kernel
-def fill_wide(hit, copy_cost, wide):
-    for owner in range(wide.size):
-        wide[owner] = most_cells(np.float64(hit[owner]), copy_cost)
+def fill_cell_limits(keyword_share, copy_cost, cell_limit):
+    for anchor in range(cell_limit.size):
+        cell_limit[anchor] = cell_limit_of(np.float64(keyword_share[anchor]), copy_cost)
 
 
 @kernel
-def choose_levels(owner_start, cells, expected, max_level, probe_cost, copy_cost, level):
-    """Fill `level`: 0 for a plain list, else the level of the owner's grid. Long lists are judged by a sample."""
-    hit, below = expected.hit, expected.below
-    n = int(np.sqrt(np.float64(below.size))) - 1
+def choose_levels(anchor_start, cells, estimate, max_level, probe_cost, copy_cost, level):
+    """Fill `level`: 0 for a plain list, else the level of the anchor's grid. Long lists are estimated from a sample."""
+    keyword_share, share_below = estimate.keyword_share, estimate.share_below
+    n = int(np.sqrt(np.float64(share_below.size))) - 1
     copies, tests = np.zeros(MOST_LEVELS + 1), np.zeros(MOST_LEVELS + 1)
-    for owner in range(owner_start.size - 1):
-        begin, end = owner_start[owner], owner_start[owner + 1]
-        size, share = end - begin, np.float64(hit[owner])
-        level[owner] = 0
+    for anchor in range(anchor_start.size - 1):
+        begin, end = anchor_start[anchor], anchor_start[anchor + 1]
+        size, share = end - begin, np.float64(keyword_share[anchor])
+        level[anchor] = 0
         best = share * size + copy_cost * size
         if best <= share * probe_cost + copy_cost * size:
             continue
         step = max(1, size // _SAMPLE)
-        widest = most_cells(share, copy_cost)
+        widest = cell_limit_of(share, copy_cost)
         copies[:] = 0.0
         tests[:] = 0.0
         n_seen = 0
@@ -120,14 +121,14 @@ def choose_levels(owner_start, cells, expected, max_level, probe_cost, copy_cost
                 left, right = (first_column(cells[i]) >> shift) * unit, ((last_column(cells[i]) >> shift) + 1) * unit
                 low, high = (first_row(cells[i]) >> shift) * unit, ((last_row(cells[i]) >> shift) + 1) * unit
                 tests[at] += (
-                    share_at(below, n, right, high)
-                    - share_at(below, n, left, high)
-                    - share_at(below, n, right, low)
-                    + share_at(below, n, left, low)
+                    share_before(share_below, n, right, high)
+                    - share_before(share_below, n, left, high)
+                    - share_before(share_below, n, right, low)
+                    + share_before(share_below, n, left, low)
                 )
         scale = size / n_seen
         for at in range(LEAST_LEVEL, max_level + 1):
             cost = share * (probe_cost + tests[at] * scale) + copy_cost * copies[at] * scale
             if cost < best:
                 best = cost
-                level[owner] = at
+                level[anchor] = at

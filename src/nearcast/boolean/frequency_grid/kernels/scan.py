@@ -1,17 +1,16 @@
-"""Scan what points may match: sixteen clauses of a list at once, or the few of a block of late clauses.
+"""Scan the lists of points: sixteen clauses of a list at once, or the few of a block of the delta.
 
-Helpers take no arrays here: passing one counts its references, which costs more than a list takes to scan.
+Helpers get no arrays here: passing one counts its references, which costs more than scanning a list.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from nearcast.boolean.frequency_grid.kernels.keys import narrow
-from nearcast.boolean.frequency_grid.kernels.probe import has_clause_keywords
+from nearcast.boolean.frequency_grid.kernels.keys import has_clause_keywords, to_float32
 from nearcast.boolean.frequency_grid.layout import (
+    BLOCK_CAPACITY,
     BLOCK_HEADER,
-    BLOCK_ROOM,
     BLOCK_SIZE,
     HAS_OTHERS,
     HEADER,
@@ -35,25 +34,25 @@ from nearcast.kernels.simd import (
     signature_lanes,
 )
 
-NO_ROOM = -1
+OUTPUT_FULL = -1
 _BORDER = (1 << LANES) - 1
 
 
 @kernel
-def settle_border(clauses, at, lanes, x0, y0, x1, y1, x, y):
-    """Of the lanes that hold a point with their rounded border, those whose exact box holds it.
+def check_exact_box(clauses, at, lanes, x0, y0, x1, y1, x, y):
+    """The lanes whose exact box contains the point, among those whose rounded box does, with its border.
 
     The clause of lane `i` is `clauses[at + i]`.
     """
     unsure = (lanes & _BORDER) & ~(lanes >> LANES)
-    kept = lanes & _BORDER
+    lanes_inside = lanes & _BORDER
     while unsure != 0:
         lane = lowest_lane(unsure)
         unsure &= unsure - 1
         clause = clauses[at + lane]
         if not (x0[clause] <= x and x <= x1[clause] and y0[clause] <= y and y <= y1[clause]):
-            kept &= ~(1 << lane)
-    return kept
+            lanes_inside &= ~(1 << lane)
+    return lanes_inside
 
 
 @kernel
@@ -71,40 +70,40 @@ def scan_points(
     y0,
     x1,
     y1,
-    late,
-    late_end,
+    delta_match,
+    delta_end,
     out,
     n_out,
     begin,
     end,
     pending,
-    room,
+    capacity,
 ):
-    """Write the matches of a group of points: late ones, then those of every list.
+    """Write the matches of a group of points: those of the delta, then those of every list.
 
-    Clauses of several keywords whose signature fits go to `pending`, and leave a gap behind their message's matches.
-    Returns the new end or NO_ROOM, the end of what is pending, and the clauses tested.
+    Clauses of several keywords whose signature fits go to `pending`; a gap for them follows the matches of their message.
+    Returns the new end or OUTPUT_FULL, the end of `pending`, and the number of clauses tested.
     """
     box = run.view(np.float32)
-    n_pending, n_tested, n_late = 0, 0, 0
+    n_pending, n_tested, n_delta = 0, 0, 0
     for message in range(first, last):
         j = message - first
         x, y = mx[message], my[message]
-        narrow_x, narrow_y = narrow(x), narrow(y)
+        x32, y32 = to_float32(x), to_float32(y)
         begin[message] = n_out
-        if n_out + n_pending + late_end[j] - n_late > room:
-            return NO_ROOM, n_pending, n_tested
-        while n_late < late_end[j]:
-            out[n_out] = late[n_late]
+        if n_out + n_pending + delta_end[j] - n_delta > capacity:
+            return OUTPUT_FULL, n_pending, n_tested
+        while n_delta < delta_end[j]:
+            out[n_out] = delta_match[n_delta]
             n_out += 1
-            n_late += 1
+            n_delta += 1
         pending_before = n_pending
         for i in range(n_lists[2 * j]):
             at = list_at[2 * width * j + i]
             n_covering, n_single, n_multiple = np.int64(run[at]), np.int64(run[at + 1]), np.int64(run[at + 2])
             n_entries = n_covering + n_single + n_multiple
-            if n_out + n_pending + n_entries > room:
-                return NO_ROOM, n_pending, n_tested
+            if n_out + n_pending + n_entries > capacity:
+                return OUTPUT_FULL, n_pending, n_tested
             n_tested += n_entries
             at += HEADER
             copy_lanes(run, at, min(LANES, n_covering), out, n_out)
@@ -114,9 +113,9 @@ def scan_points(
             at += n_covering
             k = 0
             while True:
-                lanes = box_lanes(box, at + k, n_single, min(LANES, n_single - k), narrow_x, narrow_y)
+                lanes = box_lanes(box, at + k, n_single, min(LANES, n_single - k), x32, y32)
                 if lanes & _BORDER != lanes >> LANES:
-                    lanes = settle_border(run, at + 4 * n_single + k, lanes, x0, y0, x1, y1, x, y)
+                    lanes = check_exact_box(run, at + 4 * n_single + k, lanes, x0, y0, x1, y1, x, y)
                 n_out = append_lanes(run, at + 4 * n_single + k, lanes & _BORDER, out, n_out)
                 k += LANES
                 if k >= n_single:
@@ -134,48 +133,50 @@ def scan_points(
                     fitting &= fitting - 1
         end[message] = n_out
         n_out += n_pending - pending_before
-        late_end[j] = n_pending
+        delta_end[j] = n_pending
     return n_out, n_pending, n_tested
 
 
 @kernel
-def check_pending(run, pending, pending_end, mx, my, first, last, sides, words, message_start, message_keyword, out, end):
-    """Add the pending clauses that a message matches to its matches; those of message j end at `pending_end[j]`."""
-    x0, y0, x1, y1 = sides
-    keyword_start, keyword = words
+def check_pending(
+    run, pending, pending_end, mx, my, first, last, bounds, clause_keywords, message_start, message_keyword, out, end
+):
+    """Append the pending clauses that match to the matches of their message; those of message j end at `pending_end[j]`."""
+    x0, y0, x1, y1 = bounds
+    keyword_start, keyword = clause_keywords
     box = run.view(np.float32)
     checked = 0
     for message in range(first, last):
         x, y = mx[message], my[message]
-        narrow_x, narrow_y = narrow(x), narrow(y)
+        x32, y32 = to_float32(x), to_float32(y)
         to = end[message]
-        begin_words, end_words = message_start[message], message_start[message + 1]
+        keyword_begin, keyword_end = message_start[message], message_start[message + 1]
         while checked < pending_end[message - first]:
             at = pending[checked]
             checked += 1
-            left, low, right, high = (
+            left, bottom, right, top = (
                 box[at + RECORD_BOX],
                 box[at + RECORD_BOX + 1],
                 box[at + RECORD_BOX + 2],
                 box[at + RECORD_BOX + 3],
             )
-            if not ((left <= narrow_x) & (low <= narrow_y) & (narrow_x <= right) & (narrow_y <= high)):
+            if not ((left <= x32) & (bottom <= y32) & (x32 <= right) & (y32 <= top)):
                 continue
-            if not ((left < narrow_x) & (low < narrow_y) & (narrow_x < right) & (narrow_y < high)):
+            if not ((left < x32) & (bottom < y32) & (x32 < right) & (y32 < top)):
                 clause = run[at]
                 if not (x0[clause] <= x and x <= x1[clause] and y0[clause] <= y and y <= y1[clause]):
                     continue
             has_all = True
             for field in range(RECORD_OTHERS, RECORD_FIELDS):
-                wanted = run[at + field]
-                if wanted == NO_KEYWORD:
+                other = run[at + field]
+                if other == NO_KEYWORD:
                     break
-                if wanted == MORE_KEYWORDS:
-                    has_all = has_clause_keywords(keyword_start, keyword, run[at], message_keyword, begin_words, end_words)
+                if other == MORE_KEYWORDS:
+                    has_all = has_clause_keywords(keyword_start, keyword, run[at], message_keyword, keyword_begin, keyword_end)
                     break
                 has_all = False
-                for word in range(begin_words, end_words, LANES):
-                    if equal_lanes(message_keyword, word, min(LANES, end_words - word), wanted) != 0:
+                for position in range(keyword_begin, keyword_end, LANES):
+                    if equal_lanes(message_keyword, position, min(LANES, keyword_end - position), other) != 0:
                         has_all = True
                         break
                 if not has_all:
@@ -187,10 +188,10 @@ def check_pending(run, pending, pending_end, mx, my, first, last, sides, words, 
 
 
 @kernel
-def scan_late(
+def scan_chains(
     block,
-    late_at,
-    n_late,
+    chain_at,
+    n_chains,
     width,
     mx,
     my,
@@ -201,26 +202,26 @@ def scan_late(
     y0,
     x1,
     y1,
-    words,
+    clause_keywords,
     message_start,
     message_keyword,
-    found,
-    found_end,
+    match,
+    match_end,
 ):
-    """Write the late clauses that a group of points match; those of message j end at `found_end[j]`.
+    """Write the clauses of the delta that a group of points match; those of message j end at `match_end[j]`.
 
-    Returns how many clauses were tested, or NO_ROOM.
+    Returns how many clauses were tested, or OUTPUT_FULL.
     """
-    keyword_start, keyword = words
-    late_box = block.view(np.float32)
-    n_found, n_tested = 0, 0
+    keyword_start, keyword = clause_keywords
+    delta_box = block.view(np.float32)
+    n_matches, n_tested = 0, 0
     for message in range(first, last):
         j = message - first
         x, y = mx[message], my[message]
-        narrow_x, narrow_y = narrow(x), narrow(y)
+        x32, y32 = to_float32(x), to_float32(y)
         begin, end = message_start[message], message_start[message + 1]
-        for i in range(n_late[j]):
-            newest = late_at[2 * width * j + i]
+        for i in range(n_chains[j]):
+            newest = chain_at[2 * width * j + i]
             while newest != 0:
                 at = newest * BLOCK_SIZE
                 n = np.int64(block[at + 1])
@@ -228,24 +229,24 @@ def scan_late(
                 if newest != 0:
                     prefetch(block, newest * BLOCK_SIZE)
                     prefetch(block, newest * BLOCK_SIZE + LINE)
-                if n_found + n > found.size:
-                    return NO_ROOM
+                if n_matches + n > match.size:
+                    return OUTPUT_FULL
                 entry = at + BLOCK_HEADER
                 n_tested += n
-                lanes = box_lanes(late_box, entry, BLOCK_ROOM, n, narrow_x, narrow_y)
-                fitting = signature_lanes(block, entry + 4 * BLOCK_ROOM, n, filters, LANES * j)
+                lanes = box_lanes(delta_box, entry, BLOCK_CAPACITY, n, x32, y32)
+                fitting = signature_lanes(block, entry + 4 * BLOCK_CAPACITY, n, filters, LANES * j)
                 lanes &= fitting | (fitting << LANES)
                 if lanes & _BORDER != lanes >> LANES:
-                    lanes = settle_border(block, entry + 5 * BLOCK_ROOM, lanes, x0, y0, x1, y1, x, y)
+                    lanes = check_exact_box(block, entry + 5 * BLOCK_CAPACITY, lanes, x0, y0, x1, y1, x, y)
                 lanes &= _BORDER
                 while lanes != 0:
                     lane = lowest_lane(lanes)
                     lanes &= lanes - 1
-                    clause = block[entry + 5 * BLOCK_ROOM + lane]
-                    if block[entry + 4 * BLOCK_ROOM + lane] < HAS_OTHERS or has_clause_keywords(
+                    clause = block[entry + 5 * BLOCK_CAPACITY + lane]
+                    if block[entry + 4 * BLOCK_CAPACITY + lane] < HAS_OTHERS or has_clause_keywords(
                         keyword_start, keyword, clause, message_keyword, begin, end
                     ):
-                        found[n_found] = clause
-                        n_found += 1
-        found_end[j] = n_found
+                        match[n_matches] = clause
+                        n_matches += 1
+        match_end[j] = n_matches
     return n_tested

@@ -10,12 +10,12 @@ import numpy as np
 
 from nearcast.kernels.compile import borrow, kernel
 from nearcast.kernels.hashing import find, home
-from nearcast.kernels.keyword_sets import ask_for_doors, fill_filters
+from nearcast.kernels.keyword_sets import fill_filters, prefetch_directory
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.kernels.simd import LANES, append_four, four_boxes, four_signatures, lowest_lane, prefetch
 from nearcast.moving.moving_grid.kernels.areas import match_area
+from nearcast.moving.moving_grid.kernels.candidates import holds
 from nearcast.moving.moving_grid.kernels.keys import cell_of_key, fine_column, fine_place, has_others, list_key, place_in_cell
-from nearcast.moving.moving_grid.kernels.scan import holds
 from nearcast.moving.moving_grid.layout import (
     ALL_CLASSES,
     BLOCK,
@@ -190,7 +190,7 @@ def match_messages(side, frame, clauses, record, messages, first, n_out, found):
         n_classes += (side.head[ALL_CLASSES] >> own) & 1
     lists_of_owner = 1 + _CELLS_OF_CLASS * n_classes
     list_end, filters = np.empty(GROUP, np.int64), np.zeros(LANES * GROUP, np.int32)
-    ask_for_doors(door, message_start, keyword, first, min(first + GROUP, n_messages))
+    prefetch_directory(door, message_start, keyword, first, min(first + GROUP, n_messages))
     group = first
     while group < n_messages:
         if mx[group] != mx1[group] or my[group] != my1[group]:
@@ -213,7 +213,7 @@ def match_messages(side, frame, clauses, record, messages, first, n_out, found):
             return group, n_out
         fill_filters(message_start, keyword, group, last, filters)
         n_lists = find_lists(side, frame, message_start, keyword, mx, my, group, last, key, lists, list_end)
-        ask_for_doors(door, message_start, keyword, last, min(last + GROUP, n_messages))
+        prefetch_directory(door, message_start, keyword, last, min(last + GROUP, n_messages))
         end, n_pending, n_tested = scan_points(
             side,
             frame,

@@ -12,10 +12,9 @@ from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.kernels.hashing import find, home
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.kernels.simd import prefetch
-from nearcast.moving.moving_grid.kernels.filter_candidates import add_areas, check_words, keep_fitting
+from nearcast.moving.moving_grid.kernels.candidates import add_areas, check_words, keep_fitting, scan_lists
 from nearcast.moving.moving_grid.kernels.keys import fine_column, list_key
 from nearcast.moving.moving_grid.kernels.lists import blocks_of
-from nearcast.moving.moving_grid.kernels.scan import scan_lists
 from nearcast.moving.moving_grid.layout import (
     ALL_CLASSES,
     BLOCK,

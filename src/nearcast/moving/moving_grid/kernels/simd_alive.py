@@ -1,6 +1,12 @@
-"""Sixteen messages at once, wherever they are kept: which of them live and have the bits of a mask; see `simd_alive_plain`."""
+"""Test sixteen messages at once: which of them live, and which have all bits of a mask.
+
+The messages are the first `n` of the sixteen slots from `slots[at]` on. `alive` has one bit for each slot, 32 to a word.
+Each operation has a plain twin, which tests one message at a time.
+"""
 
 from __future__ import annotations
+
+from typing import Any
 
 from llvmlite import ir
 
@@ -19,10 +25,27 @@ from nearcast.kernels.simd import (
     types,
 )
 from nearcast.kernels.simd_plain import LANES
-from nearcast.moving.moving_grid.kernels import simd_alive_plain as plain
 
 _I32 = ir.IntType(32)
 _FLAGS = ir.VectorType(ir.IntType(1), LANES)
+
+
+def plain_alive_lanes(slots: Any, at: int, n: int, alive: Any) -> int:
+    """Which of these messages live, as bits."""
+    lanes = 0
+    for i in range(n):
+        slot = int(slots[at + i])
+        lanes |= ((int(alive[slot >> 5]) >> (slot & 31)) & 1) << i
+    return lanes
+
+
+def plain_matching_lanes(slots: Any, at: int, n: int, alive: Any, masks: Any, mask: int) -> int:
+    """Which of them live and have every bit of a mask in their own, as bits."""
+    lanes = plain_alive_lanes(slots, at, n, alive)
+    for i in range(n):
+        if mask & ~int(masks[slots[at + i]]) != 0:
+            lanes &= ~(1 << i)
+    return lanes
 
 
 def _gathered(builder, values, places, is_there):
@@ -48,7 +71,7 @@ def _fast_alive_lanes(builder, slots, at, n, alive):
 
 
 @declare(types.int64, None, types.int64, types.int64, None, None, types.int64)
-def _fast_fitting_lanes(builder, slots, at, n, alive, masks, mask):
+def _fast_matching_lanes(builder, slots, at, n, alive, masks, mask):
     found, lives = _alive(builder, slots, at, n, alive)
     wanted = splat(builder, builder.trunc(mask, _I32), INTS)
     own = builder.and_(_gathered(builder, masks, found, lives), wanted)
@@ -56,9 +79,9 @@ def _fast_fitting_lanes(builder, slots, at, n, alive, masks, mask):
 
 
 if IS_PLAIN:
-    alive_lanes, fitting_lanes = plain.alive_lanes, plain.fitting_lanes
+    alive_lanes, matching_lanes = plain_alive_lanes, plain_matching_lanes
 elif LEVEL == "avx512":
-    alive_lanes, fitting_lanes = _fast_alive_lanes, _fast_fitting_lanes
+    alive_lanes, matching_lanes = _fast_alive_lanes, _fast_matching_lanes
 else:
     # Below AVX-512 words are gathered one by one anyway.
-    alive_lanes, fitting_lanes = register_jitable(plain.alive_lanes), register_jitable(plain.fitting_lanes)
+    alive_lanes, matching_lanes = register_jitable(plain_alive_lanes), register_jitable(plain_matching_lanes)

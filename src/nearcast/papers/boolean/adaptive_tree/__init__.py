@@ -1,1 +1,1 @@
-"""A tree that divides by keyword or by space, whichever is expected to save more; kept up to date clause by clause."""
+"""A tree that divides by keyword or by space, whichever is expected to save more, and is updated clause by clause."""

@@ -1,4 +1,4 @@
-"""What to expect of messages: which keywords they have and where they lie, from a history, or else from the clauses.
+"""Estimate which keywords messages have and where they are, from a history, or else from the clauses.
 
 Paper: §3.3.1.
 """
@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from nearcast.columns.messages import MessageBatch
 from nearcast.kernels.keyword_sets import count_keywords
 from nearcast.kernels.layouts import ClauseArrays
-from nearcast.papers.boolean.adaptive_tree.kernels.density import DensityArrays, count_places
-from nearcast.papers.boolean.adaptive_tree.layout import NO_RANK
+from nearcast.papers.boolean.adaptive_tree.kernels.by_space import count_points
+from nearcast.papers.boolean.adaptive_tree.layout import NO_RANK, DensityArrays
 
 _LARGEST = float(np.finfo(np.float64).max)
-# How many messages the frequency among the clauses weighs against what was counted in the history.
+# How many messages the frequency among the clauses is worth against those counted in the history.
 _PRIOR_MESSAGES = 16.0
 _LEAST_LIKELIHOOD = 1e-9
 _LARGEST_SIDE = 512
@@ -27,7 +27,7 @@ _ANYWHERE = 0.05
 
 
 class HistoryArrays(NamedTuple):
-    """What is remembered of past messages; `n` = messages and their keywords in all, zeros if there was no history."""
+    """Counts of past messages; `n` = messages, and their keywords in all; zeros if there was no history."""
 
     n_with: NDArray[np.int64]  # int64[n_keywords]: messages that had the keyword
     n: NDArray[np.int64]  # int64[2]
@@ -46,7 +46,7 @@ def count_history(history: MessageBatch) -> HistoryArrays:
 def likelihoods(
     rank: NDArray[np.int32], frequency: NDArray[np.int64], history: HistoryArrays, message_length: float
 ) -> NDArray[np.float32]:
-    """The share of messages that have a keyword, by rank; at the end that of keywords which come later.
+    """The share of messages that have a keyword, by rank; the last element is for keywords that come later.
 
     Without a history it is the keyword's share among all keywords of the clauses, times the keywords of a message: each is a
     chance to have it. Paper: only the share, as if a message had one keyword.
@@ -55,10 +55,10 @@ def likelihoods(
     mean = n_words / n_messages if n_messages else message_length
     likely = np.minimum(1.0, frequency / max(1, int(frequency.sum())) * mean)
     if n_messages:
-        counted = np.zeros(len(frequency))
+        n_with = np.zeros(len(frequency))
         n_known = min(len(frequency), len(history.n_with))
-        counted[:n_known] = history.n_with[:n_known]
-        likely = (counted + _PRIOR_MESSAGES * likely) / (n_messages + _PRIOR_MESSAGES)
+        n_with[:n_known] = history.n_with[:n_known]
+        likely = (n_with + _PRIOR_MESSAGES * likely) / (n_messages + _PRIOR_MESSAGES)
     is_ranked = rank != NO_RANK
     by_rank = np.empty(int(is_ranked.sum()) + 1, np.float32)
     by_rank[rank[is_ranked]] = np.maximum(likely[is_ranked], _LEAST_LIKELIHOOD)
@@ -73,36 +73,36 @@ def density_of_history(history: MessageBatch) -> DensityArrays:
 
 
 def density_of_clauses(clauses: ClauseArrays, slots: NDArray[np.int32], is_guessing: bool) -> DensityArrays:
-    """Take clauses for messages: who asks about a place sends from there. Without `is_guessing` all places are alike."""
-    sides = bounded_boxes(clauses, slots)
-    x, y = sides[0] * 0.5 + sides[2] * 0.5, sides[1] * 0.5 + sides[3] * 0.5
+    """Take the clauses for messages, as if both came from the same locations. Without `is_guessing` all locations are alike."""
+    bounds = bounded_boxes(clauses, slots)
+    x, y = bounds[0] * 0.5 + bounds[2] * 0.5, bounds[1] * 0.5 + bounds[3] * 0.5
     if is_guessing or len(x) == 0:
         return _density(x, y)
-    corners = [np.array([side.min(), side.max()]) for side in (x, y)]
+    corners = [np.array([width.min(), width.max()]) for width in (x, y)]
     return _density(*corners)
 
 
 def bounded_boxes(clauses: ClauseArrays, slots: NDArray[np.int32]) -> list[NDArray[np.float64]]:
-    """The sides of the boxes that do not reach to the end of the plane."""
-    sides = [clauses.x0[slots], clauses.y0[slots], clauses.x1[slots], clauses.y1[slots]]
-    is_bounded = np.all([np.abs(side) < _LARGEST for side in sides], axis=0)
-    return [side[is_bounded] for side in sides]
+    """The bounds of the boxes that do not reach to the end of the plane."""
+    bounds = [clauses.x0[slots], clauses.y0[slots], clauses.x1[slots], clauses.y1[slots]]
+    is_bounded = np.all([np.abs(width) < _LARGEST for width in bounds], axis=0)
+    return [width[is_bounded] for width in bounds]
 
 
 def _density(x: NDArray[np.float64], y: NDArray[np.float64]) -> DensityArrays:
-    side = 1
-    while side < _LARGEST_SIDE and (2 * side) ** 2 * _POINTS_PER_CELL <= len(x):
-        side *= 2
-    frame = np.array([*_axis(x, side), *_axis(y, side), side])
-    count = np.zeros((side + 1, side + 1))
-    count_places(frame, x, y, count.reshape(-1))
-    count[1:, 1:] += _ANYWHERE * max(1, len(x)) / side**2
+    width = 1
+    while width < _LARGEST_SIDE and (2 * width) ** 2 * _POINTS_PER_CELL <= len(x):
+        width *= 2
+    frame = np.array([*_axis(x, width), *_axis(y, width), width])
+    count = np.zeros((width + 1, width + 1))
+    count_points(frame, x, y, count.reshape(-1))
+    count[1:, 1:] += _ANYWHERE * max(1, len(x)) / width**2
     return DensityArrays(count.cumsum(axis=0).cumsum(axis=1).reshape(-1), frame)
 
 
-def _axis(values: NDArray[np.float64], side: int) -> tuple[float, float, float]:
+def _axis(values: NDArray[np.float64], width: int) -> tuple[float, float, float]:
     """Low, high and cells per half of a unit; an axis too narrow to divide has scale 0."""
     low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
     half = high * 0.5 - low * 0.5
-    scale = side / half if half * _LARGEST > side else 0.0
+    scale = width / half if half * _LARGEST > width else 0.0
     return low, high, scale

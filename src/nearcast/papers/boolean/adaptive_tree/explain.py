@@ -1,4 +1,4 @@
-"""The way of a message through the tree towards a clause, in words."""
+"""The path of a message through the tree to a clause, in words."""
 
 from __future__ import annotations
 
@@ -24,36 +24,36 @@ from nearcast.papers.boolean.adaptive_tree.layout import (
 )
 
 
-class _Seeker(NamedTuple):
-    """A clause to be found: its box and its keywords in order."""
+class _Target(NamedTuple):
+    """The box of a clause or a message, and its keywords in order."""
 
     box: NDArray[np.float64]
     rank: list[int]
 
 
-def tell_way(tree: TreeArrays, clauses: ClauseArrays, messages: MessageArrays, slot: int) -> list[str]:
-    """Follow the first message from node to node towards the clause, to its leaf or to where their ways part."""
+def explain_path(tree: TreeArrays, clauses: ClauseArrays, messages: MessageArrays, slot: int) -> list[str]:
+    """Follow the first message from node to node towards the clause, to its leaf or to where their paths part."""
     start, stop = int(clauses.keyword_start[slot]), int(clauses.keyword_start[slot + 1])
-    sides = (clauses.x0, clauses.y0, clauses.x1, clauses.y1)
-    clause = _Seeker(np.array([side[slot] for side in sides]), _ranked(tree, clauses.keyword[start:stop].tolist()))
-    sides = (messages.x0, messages.y0, messages.x1, messages.y1)
+    bounds = (clauses.x0, clauses.y0, clauses.x1, clauses.y1)
+    clause = _Target(np.array([bound[slot] for bound in bounds]), _ranked(tree, clauses.keyword[start:stop].tolist()))
+    bounds = (messages.x0, messages.y0, messages.x1, messages.y1)
     n_keywords = int(messages.keyword_start[1])
-    message = _Seeker(np.array([side[0] for side in sides]), _ranked(tree, messages.keyword[:n_keywords].tolist()))
-    told: list[str] = []
+    message = _Target(np.array([bound[0] for bound in bounds]), _ranked(tree, messages.keyword[:n_keywords].tolist()))
+    lines: list[str] = []
     number, offset, position = ROOT, 0, 0
     region = tree.region.copy()
     while True:
         record = NODE_FIELDS * number
         kind, first, size, extra = tree.node[record : record + NODE_FIELDS].tolist()
         if kind == LEAF:
-            return [*told, f"leaf of {size} clauses, each verified"]
+            return [*lines, f"leaf of {size} clauses, each verified"]
         if kind == KEYWORD:
             number, offset, position, line = _by_keyword(tree, (first, size, extra), clause, message, offset, position)
         else:
             number, line = _by_space(tree, (first, size, extra), clause, message, region)
-        told.append(line)
+        lines.append(line)
         if number < 0:
-            return told
+            return lines
 
 
 def _ranked(tree: TreeArrays, keywords: list[int]) -> list[int]:
@@ -62,41 +62,41 @@ def _ranked(tree: TreeArrays, keywords: list[int]) -> list[int]:
 
 
 def _by_keyword(
-    tree: TreeArrays, node: tuple[int, int, int], clause: _Seeker, message: _Seeker, offset: int, position: int
+    tree: TreeArrays, node: tuple[int, int, int], clause: _Target, message: _Target, offset: int, position: int
 ) -> tuple[int, int, int, str]:
-    """The next node (negative: their ways part), the offset and position there, and what there is to tell."""
+    """The next node (negative: their paths part), the offset and position there, and a line of explanation."""
     first, n_cuts, extra = node
-    what = f"{n_cuts} cuts by keyword number {offset + 1}"
+    description = f"{n_cuts} cuts by keyword number {offset + 1}"
     if offset >= len(clause.rank):
-        return extra, offset, position, f"{what}: the clause has none, which every message enters"
+        return extra, offset, position, f"{description}: the clause has none, which every message enters"
     cuts = first + BLOCK_FIELDS + n_cuts
     cut = int(find_cut(tree.block, cuts, n_cuts, clause.rank[offset], 0))
     for at in range(position, len(message.rank)):
         if find_cut(tree.block, cuts, n_cuts, message.rank[at], 0) == cut:
             child = int(tree.block[first + BLOCK_FIELDS + cut])
-            return child, offset + 1, at + 1, f"{what}: cut {cut} has a keyword of the message"
-    return -1, offset, position, f"{what}: cut {cut} is not entered, the message has no keyword in it"
+            return child, offset + 1, at + 1, f"{description}: cut {cut} has a keyword of the message"
+    return -1, offset, position, f"{description}: cut {cut} is not entered, the message has no keyword in it"
 
 
 def _by_space(
-    tree: TreeArrays, node: tuple[int, int, int], clause: _Seeker, message: _Seeker, region: NDArray[np.float64]
+    tree: TreeArrays, node: tuple[int, int, int], clause: _Target, message: _Target, region: NDArray[np.float64]
 ) -> tuple[int, str]:
-    """The next node (negative: their ways part), and what there is to tell; the region is narrowed to its cell."""
+    """The next node (negative: their paths part), and a line of explanation; the region is narrowed to its cell."""
     first, size, extra = node
     n_columns, n_rows = size // ROWS, size % ROWS
     bounds = int(tree.block[first + BOUNDS])
-    what = f"grid of {n_columns} by {n_rows} cells"
+    description = f"grid of {n_columns} by {n_rows} cells"
     if covers(clause.box, 0, region, 0):
-        return extra, f"{what}: the clause covers the region, which every message enters"
+        return extra, f"{description}: the clause covers the region, which every message enters"
     strips = []
     for axis, (at, n_strips) in enumerate(((bounds + 1, n_columns), (bounds + n_columns, n_rows))):
-        # The lower left corner of what both have in common; where there is nothing in common, no strip.
+        # The strip of the lower left corner of the intersection, if there is one.
         low = max(int(strip_of(tree.bound, at, n_strips, box[axis])) for box in (clause.box, message.box))
         high = min(int(strip_of(tree.bound, at, n_strips, box[axis + 2])) for box in (clause.box, message.box))
         strips.append(low if low <= high else -1)
     column, row = strips
     if column < 0 or row < 0:
-        return -1, f"{what}: no cell of the clause is entered, the message lies elsewhere"
+        return -1, f"{description}: no cell of the clause is entered, the message lies elsewhere"
     narrow_region(region, 0, tree.bound, bounds, n_columns, n_rows, column, row)
     child = int(tree.block[first + BLOCK_FIELDS + row * n_columns + column])
-    return child, f"{what}: column {column}, row {row} has the message"
+    return child, f"{description}: column {column}, row {row} has the message"

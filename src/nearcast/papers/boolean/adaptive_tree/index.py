@@ -1,9 +1,10 @@
-"""`adaptive_tree`: owns the tree, builds it, keeps it up to date and asks it."""
+"""`adaptive_tree`: builds the tree, keeps it up to date and matches."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,15 +17,15 @@ from nearcast.columns.messages import MessageBatch
 from nearcast.engine.groups import Groups, Work
 from nearcast.engine.kernel_calls import Stamps, run_until_it_fits
 from nearcast.engine.registry import Parameters
+from nearcast.errors import IndexParameterError
 from nearcast.kernels.keyword_sets import count_clauses
 from nearcast.kernels.layouts import ClauseArrays
 from nearcast.papers.boolean.adaptive_tree import cost_inputs
-from nearcast.papers.boolean.adaptive_tree.allocate import empty_tree, empty_work, trimmed, with_room
-from nearcast.papers.boolean.adaptive_tree.explain import tell_way
+from nearcast.papers.boolean.adaptive_tree.allocate import empty_tree, empty_work, resized_tree, trimmed
+from nearcast.papers.boolean.adaptive_tree.explain import explain_path
 from nearcast.papers.boolean.adaptive_tree.kernels import divide, maintain
-from nearcast.papers.boolean.adaptive_tree.kernels.density import DensityArrays
 from nearcast.papers.boolean.adaptive_tree.kernels.match import match_messages
-from nearcast.papers.boolean.adaptive_tree.kernels.rebuild import collect_clauses, gather
+from nearcast.papers.boolean.adaptive_tree.kernels.rebuild import collect_clauses, gather_clauses
 from nearcast.papers.boolean.adaptive_tree.layout import (
     ALLOWED,
     DEEPEST,
@@ -41,6 +42,7 @@ from nearcast.papers.boolean.adaptive_tree.layout import (
     N_ITEMS,
     N_NODES,
     N_REBUILT,
+    NEVER,
     NO_RANK,
     NODE,
     NODE_FIELDS,
@@ -48,20 +50,87 @@ from nearcast.papers.boolean.adaptive_tree.layout import (
     POSITION,
     PROVEN,
     ROOT,
+    ROWS,
     SIZE,
     SPREAD,
     START,
     STOP,
-    Expected,
+    CostInputs,
+    DensityArrays,
     MotionArrays,
+    Options,
     TreeArrays,
     WorkArrays,
 )
-from nearcast.papers.boolean.adaptive_tree.parameters import AdaptiveTreeParameters
+
+_CHOICES = {
+    "partition": ("heuristic", "optimal"),
+    "priority": ("cost", "keyword", "space"),
+    "keyword_order": ("rare_first", "frequent_first"),
+    "rebuild": ("drift", "never"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptiveTreeParameters(Parameters):
+    """How the tree is divided, and when a part of it is rebuilt.
+
+    `fanout`: most cuts or cells of a node. `leaf_size`: a leaf with as many clauses is divided if that pays. `partition`: how
+    cuts are chosen. `priority`: what decides between keyword and space. `keyword_order`: the order in which the keywords of a
+    clause are used. `is_refining`: a cut of several keywords may be divided by the same keyword again. `max_copies`: copies of
+    a clause, on average. `rebuild`: whether a node is rebuilt when the distribution of its clauses has drifted since it was
+    divided (`drift_limit`, a divergence); `is_noise_corrected`: only beyond what chance alone explains; `least_change`: and
+    not before this share of its clauses was added or removed. Where there is no history: `message_length`:
+    keywords of a message; `is_guessing`: messages are expected where the clauses are, rather than by area.
+    """
+
+    fanout: int = 200
+    leaf_size: int = 40
+    partition: str = "heuristic"
+    priority: str = "cost"
+    keyword_order: str = "rare_first"
+    is_refining: bool = True
+    max_copies: float = 4.0
+    rebuild: str = "drift"
+    drift_limit: float = 0.001
+    is_noise_corrected: bool = True
+    least_change: float = 0.2
+    message_length: float = 9.0
+    is_guessing: bool = True
+
+    def __post_init__(self) -> None:
+        for name, allowed in _CHOICES.items():
+            if getattr(self, name) not in allowed:
+                raise IndexParameterError(f"{name}={getattr(self, name)!r} is not known; expected {' or '.join(allowed)}")
+        if not 4 <= self.fanout < ROWS:
+            raise IndexParameterError(f"fanout={self.fanout!r} is not possible; expected 4 to {ROWS - 1}")
+        if self.leaf_size < 2:
+            raise IndexParameterError(f"leaf_size={self.leaf_size!r} is not possible; expected at least 2")
+        if not self.max_copies >= 1:
+            raise IndexParameterError(f"max_copies={self.max_copies!r} is not possible; expected at least 1")
+        if not self.message_length > 0:
+            raise IndexParameterError(f"message_length={self.message_length!r} is not possible; expected more than 0")
+        for name in ("drift_limit", "least_change"):
+            if not getattr(self, name) >= 0:
+                raise IndexParameterError(f"{name}={getattr(self, name)!r} is not possible; expected 0 or more")
+
+    def options(self) -> Options:
+        """The same, for kernels."""
+        return Options(
+            self.fanout,
+            self.leaf_size,
+            _CHOICES["priority"].index(self.priority),
+            int(self.partition == "optimal"),
+            int(self.is_refining),
+            float(self.max_copies),
+            float(self.drift_limit) if self.rebuild == "drift" else NEVER,
+            float(self.is_noise_corrected),
+            float(self.least_change),
+        )
 
 
 class _Scratch(threading.local):
-    """Room of one thread for the nodes that a message reaches; touched only as far as it is used."""
+    """Scratch arrays of one thread for the nodes that a message reaches; touched only as far as they are used."""
 
     def __init__(self) -> None:
         self._queue: NDArray[np.int32] = np.empty(0, np.int32)
@@ -76,7 +145,7 @@ class _Scratch(threading.local):
 
 
 class AdaptiveTree(BooleanIndex):
-    """Each node divided by the l-th keyword or by a grid, as the cost of matching says; leaves with clauses and boxes."""
+    """Each node is divided by the l-th keyword or by a grid, whichever costs less; leaves have clauses and boxes."""
 
     name = "adaptive_tree"
     aliases = ("ap-tree",)
@@ -91,11 +160,11 @@ class AdaptiveTree(BooleanIndex):
         self._scratch = _Scratch()
         self._options = self.parameters.options()
         self._history = cost_inputs.no_history()
-        # No kernel yet: a matcher that is opened takes over saved arrays at once.
+        # Without a kernel: a matcher that is opened replaces these arrays at once.
         self._tree = empty_tree(np.zeros(0, np.int32), np.zeros(4), 0, 0)
         nowhere = DensityArrays(np.zeros(4), np.array([0, 0, 0, 0, 0, 0, 1.0]))
         at_rest = MotionArrays(np.zeros(0, np.float32), np.zeros(MOTION_FIELDS))
-        self._expected = Expected(np.ones(1, np.float32), nowhere, at_rest)
+        self._inputs = CostInputs(np.ones(1, np.float32), nowhere, at_rest)
         self._work = self._new_work(0, 0, 0)
 
     def _new_work(self, n_local: int, n_keywords: int, n_clauses: int) -> WorkArrays:
@@ -106,38 +175,38 @@ class AdaptiveTree(BooleanIndex):
     # --- building and updating -----------------------------------------------------------------------------------------
 
     def build(self, clauses: ClauseStore, history: MessageBatch | None = None) -> None:
-        """Without a history, that of an earlier build still counts."""
+        """Without a history, that of an earlier build is used."""
         slots = np.flatnonzero(clauses.layout().is_alive).astype(np.int32)
         if history is not None and len(history):
             self._history = cost_inputs.count_history(history)
-            self._expected = self._expected._replace(density=cost_inputs.density_of_history(history))
+            self._inputs = self._inputs._replace(density=cost_inputs.density_of_history(history))
         self._build_of(clauses, slots)
 
     def _motion(self, n_clauses: int) -> MotionArrays:
-        """How the clauses move, when the tree is built for so many of them."""
-        return self._expected.motion
+        """How the clauses move, when the tree is built for `n_clauses` of them."""
+        return self._inputs.motion
 
     def _build_of(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> None:
-        """Build the whole tree anew for the clauses at `slots`, with a new order of keywords."""
+        """Rebuild the whole tree for the clauses at `slots`, with a new order of keywords."""
         layout, parameters, n = clauses.layout(), self.parameters, len(slots)
         frequency = np.zeros(clauses.n_keywords, np.int64)
         count_clauses(layout.keyword_start, layout.keyword, slots, frequency, 1)
         rank, n_ranked = _ranks(frequency, parameters.keyword_order == "rare_first")
-        density = self._expected.density
+        density = self._inputs.density
         if self._history.n[0] == 0:
             density = cost_inputs.density_of_clauses(layout, slots, parameters.is_guessing)
         likelihood = cost_inputs.likelihoods(rank, frequency, self._history, parameters.message_length)
-        self._expected = Expected(likelihood, density, self._motion(n))
+        self._inputs = CostInputs(likelihood, density, self._motion(n))
         n_rebuilt = self._tree.head[N_REBUILT]
         self._tree = empty_tree(rank, _region(layout, slots), n_ranked, n)
         self._tree.head[N_REBUILT] = n_rebuilt
         self._work = work = self._new_work(n, int(frequency.sum()), 0)
         work.clause[:] = slots
-        gather(self._tree, layout, work, n)
-        self._tree.head[N_FILED] = self._tree.n_below[ROOT] = self._tree.n_then[ROOT] = n
+        gather_clauses(self._tree, layout, work, n)
+        self._tree.head[N_FILED] = self._tree.n_below[ROOT] = self._tree.n_at_division[ROOT] = n
         _push_root(work, self._tree.region, n)
-        while not divide.divide_items(self._tree, self._expected, self._work, self._options):
-            self._tree, self._work = with_room(self._tree, self._work)
+        while not divide.divide_items(self._tree, self._inputs, self._work, self._options):
+            self._tree, self._work = resized_tree(self._tree, self._work)
         self._tree = trimmed(self._tree)
         self._work = self._new_work(0, 0, 0)
 
@@ -162,19 +231,19 @@ class AdaptiveTree(BooleanIndex):
             seen = resized(work.seen, 2 * clauses.n, needed=clauses.n)
             self._work = work._replace(line=line, seen=seen)
             self._work.state[POSITION] = position
-            status = maintain.change_clauses(self._tree, layout, self._expected, self._work, self._options, slots, step)
+            status = maintain.change_clauses(self._tree, layout, self._inputs, self._work, self._options, slots, step)
             position = int(self._work.state[POSITION])
             if status == maintain.DONE:
                 return
             if status == maintain.SHORT:
-                self._tree, self._work = with_room(self._tree, self._work)
+                self._tree, self._work = resized_tree(self._tree, self._work)
             else:
                 self._rebuild(clauses, slots[position:] if step > 0 else slots[:0])
 
     def _rebuild(self, clauses: ClauseStore, coming: NDArray[np.int32]) -> None:
-        """Build anew what is filed, and rank the keywords that are about to come."""
+        """Rebuild the tree, and rank the keywords of the clauses that come next."""
         filed = np.empty(int(self._tree.head[N_FILED]), np.int32)
-        collect_clauses(self._tree, ROOT, self._work.pile, self._work.seen, filed)
+        collect_clauses(self._tree, ROOT, self._work.stack, self._work.seen, filed)
         self._tree.head[N_REBUILT] += 1
         self._build_of(clauses, filed)
         maintain.rank_new_keywords(self._tree, clauses.layout(), coming, self.parameters.keyword_order == "rare_first")
@@ -198,7 +267,7 @@ class AdaptiveTree(BooleanIndex):
     # --- insight and storage -------------------------------------------------------------------------------------------
 
     def explain(self, clauses: ClauseStore, messages: MessageBatch, slot: int) -> list[str]:
-        return tell_way(self._tree, clauses.layout(), messages.arrays, slot)
+        return explain_path(self._tree, clauses.layout(), messages.arrays, slot)
 
     def stats(self) -> dict[str, int | float]:
         head, node = self._tree.head, self._tree.node[: NODE_FIELDS * int(self._tree.head[N_NODES])]
@@ -223,21 +292,21 @@ class AdaptiveTree(BooleanIndex):
     def _named(self, tree: TreeArrays) -> dict[str, NDArray[Any]]:
         return {
             **tree._asdict(),
-            "likelihood": self._expected.likelihood,
-            **{f"density_{name}": array for name, array in self._expected.density._asdict().items()},
+            "likelihood": self._inputs.likelihood,
+            **{f"density_{name}": array for name, array in self._inputs.density._asdict().items()},
             **{f"history_{name}": array for name, array in self._history._asdict().items()},
         }
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         self._tree = TreeArrays(**{name: arrays[name] for name in TreeArrays._fields})
         density = DensityArrays(**{name: arrays[f"density_{name}"] for name in DensityArrays._fields})
-        self._expected = self._expected._replace(likelihood=arrays["likelihood"], density=density)
+        self._inputs = self._inputs._replace(likelihood=arrays["likelihood"], density=density)
         self._history = cost_inputs.HistoryArrays(*(arrays[f"history_{name}"] for name in cost_inputs.HistoryArrays._fields))
         self._work = self._new_work(0, 0, 0)
 
 
 def _ranks(frequency: NDArray[np.int64], is_rare_first: bool) -> tuple[NDArray[np.int32], int]:
-    """The place of each keyword that some clause has, the smaller id first among equals; and how many there are."""
+    """The rank of each keyword that some clause has, the smaller id first on a tie; and how many there are."""
     used = np.flatnonzero(frequency)
     key = frequency[used] if is_rare_first else -frequency[used]
     rank = np.full(len(frequency), NO_RANK, np.int32)
@@ -247,10 +316,10 @@ def _ranks(frequency: NDArray[np.int64], is_rare_first: bool) -> tuple[NDArray[n
 
 def _region(clauses: ClauseArrays, slots: NDArray[np.int32]) -> NDArray[np.float64]:
     """The box around all boxes that do not reach to the end of the plane."""
-    sides = cost_inputs.bounded_boxes(clauses, slots)
-    if len(sides[0]) == 0:
+    bounds = cost_inputs.bounded_boxes(clauses, slots)
+    if len(bounds[0]) == 0:
         return np.zeros(4)
-    return np.array([sides[0].min(), sides[1].min(), sides[2].max(), sides[3].max()])
+    return np.array([bounds[0].min(), bounds[1].min(), bounds[2].max(), bounds[3].max()])
 
 
 def _push_root(work: WorkArrays, region: NDArray[np.float64], n: int) -> None:

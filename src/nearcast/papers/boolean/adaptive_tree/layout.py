@@ -1,12 +1,10 @@
-"""The arrays of the tree, of what it expects of messages, and of the work in hand while it changes."""
+"""The arrays of the tree, of the inputs of its cost model, and of the work in progress while it changes."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
-
-from nearcast.papers.boolean.adaptive_tree.kernels.density import DensityArrays
 
 # Kinds of node, and the fields of a node's record.
 LEAF, KEYWORD, SPACE = 0, 1, 2
@@ -15,7 +13,7 @@ NODE_FIELDS = 4
 ROOT = 0
 NO_NODE = -1
 
-# A block is what an inner node has in common with others, then its children, then (by keyword) the left end of each cut.
+# A block has some fields of any inner node, then its children, then (by keyword) the left end of each cut.
 N_CHANGES, N_CHECKED, N_DIVIDED, BOUNDS = 0, 1, 2, 3
 BLOCK_FIELDS = 4
 
@@ -33,22 +31,22 @@ HEAD_FIELDS = 10
 class TreeArrays(NamedTuple):
     """The tree as it is matched. Arrays are longer than what is in use: `head` counts.
 
-    A leaf: FIRST = its first entry, SIZE = its entries, EXTRA = its room. An inner node: FIRST = its block, EXTRA = the child
-    that every message enters: clauses without an l-th keyword (by keyword), or that cover the region (by space). By keyword:
-    SIZE = cuts, each from its left end to the next, and the first and last are open, so that every rank falls into one. By
+    A leaf: FIRST = its first entry, SIZE = its entries, EXTRA = its capacity. An inner node: FIRST = its block, EXTRA = the
+    child that every message enters: clauses without an l-th keyword (by keyword), or that cover the region (by space). By
+    keyword: SIZE = cuts, each from its left end to the next; the first and last are open, so every rank falls into one. By
     space: a grid; `bound` holds the copies made per clause, then the inner bounds of columns, then those of rows.
     """
 
-    rank: np.ndarray  # int32[n_keywords]: place of a keyword in the order; NO_RANK = no clause had it yet
+    rank: np.ndarray  # int32[n_keywords]: position of a keyword in the order; NO_RANK = no clause had it yet
     region: np.ndarray  # float64[4]: the region of the root
     node: np.ndarray  # int32[NODE_FIELDS * n_nodes]
     n_below: np.ndarray  # int32[n_nodes]: distinct clauses filed below, now
-    n_then: np.ndarray  # int32[n_nodes]: and when the parent was divided
-    share: np.ndarray  # float32[n_nodes]: of all messages, those expected to come to the node
+    n_at_division: np.ndarray  # int32[n_nodes]: the same when the parent was divided
+    share: np.ndarray  # float32[n_nodes]: the expected share of all messages that reach the node
     block: np.ndarray  # int32[]
     bound: np.ndarray  # float64[]
     clause: np.ndarray  # int32[n_entries]
-    signature: np.ndarray  # int64[n_entries]: bits of the keywords that the way to the leaf does not prove
+    signature: np.ndarray  # int64[n_entries]: bits of the keywords that the path to the leaf does not prove
     box: np.ndarray  # float64[4 * n_entries]
     free_block: np.ndarray  # int32[N_CLASSES]
     free_bound: np.ndarray  # int32[N_CLASSES]
@@ -69,11 +67,18 @@ class MotionArrays(NamedTuple):
     facts: np.ndarray  # float64[MOTION_FIELDS]
 
 
-class Expected(NamedTuple):
-    """What the costs are reckoned with."""
+class DensityArrays(NamedTuple):
+    """Where messages are: `count_sum[row * (width + 1) + column]` is the count left of the column and below the row."""
+
+    count_sum: np.ndarray  # float64[(width + 1)^2]
+    frame: np.ndarray  # float64[7]: low, high, cells per half unit of x, then of y; then the width
+
+
+class CostInputs(NamedTuple):
+    """What the cost model reads."""
 
     likelihood: np.ndarray  # float32[]: by rank, from 0: the share of messages that have the keyword
-    density: DensityArrays  # where messages lie
+    density: DensityArrays  # where messages are
     motion: MotionArrays
 
 
@@ -87,7 +92,7 @@ class Options(NamedTuple):
     is_refining: int
     max_copies: float
     drift_limit: float  # NEVER = no reconstruction
-    noise_weight: float  # 1.0 = the limit is raised by what chance alone brings about
+    noise_weight: float  # 1.0 = the limit is raised by what chance alone explains
     least_change: float
 
 
@@ -97,8 +102,8 @@ NEVER = -1.0
 # What is still allowed on the way down: division by keyword, by space.
 MAY_KEYWORD, MAY_SPACE = 1, 2
 
-# Fields of an item: a node to be divided, a node visited by a clause, or a node to be built anew. OWNER is where its clauses
-# are (START to STOP of `order`), or the visit it came from.
+# Fields of an item: a node to be divided, a node visited by a clause, or a node to be rebuilt. START and STOP are
+# the run of its clauses in `order`; START of a visit is the visit it came from.
 NODE, START, STOP, OFFSET, ALLOWED, DEPTH, PROVEN = range(7)
 ITEM_FIELDS = 7
 # And of its region: a box, and how many copies there are of a clause on average.
@@ -109,29 +114,29 @@ REGION_FIELDS = 5
 N_ITEMS, N_PENDING, POSITION = 0, 1, 2
 STATE_FIELDS = 3
 
-# Sizes that a kernel asks for before it goes on; the order of `grow.py`.
+# Sizes that a kernel needs before it continues.
 (
-    WANTED_NODES,
-    WANTED_BLOCK,
-    WANTED_BOUND,
-    WANTED_ENTRIES,
-    WANTED_LOCAL,
-    WANTED_KEYWORDS,
-    WANTED_ORDER,
-    WANTED_VISITS,
-    WANTED_PENDING,
+    NEEDED_NODES,
+    NEEDED_BLOCK,
+    NEEDED_BOUND,
+    NEEDED_ENTRIES,
+    NEEDED_LOCAL,
+    NEEDED_KEYWORDS,
+    NEEDED_ORDER,
+    NEEDED_VISITS,
+    NEEDED_PENDING,
 ) = range(9)
-WANTED_FIELDS = 9
+NEEDED_FIELDS = 9
 
 
 class WorkArrays(NamedTuple):
-    """The work in hand: clauses gathered by a local number, items to be divided (a pile), and scratch.
+    """The work in progress: clauses by a local number, a stack of items to divide, and scratch.
 
-    Everything needed to go on stands here, so that a kernel may stop for lack of room and be called again.
+    A kernel that stops because capacity ran out finds everything here when it is called again.
     """
 
     state: np.ndarray  # int64[STATE_FIELDS]
-    wanted: np.ndarray  # int64[WANTED_FIELDS]
+    needed: np.ndarray  # int64[WANTED_FIELDS]
     item: np.ndarray  # int64[]
     item_region: np.ndarray  # float64[]
     clause: np.ndarray  # int32[n_local]: slots
@@ -141,18 +146,18 @@ class WorkArrays(NamedTuple):
     order: np.ndarray  # int32[]: local numbers; an item has a run of it, and the last item the end
     key: np.ndarray  # int32[n_local]: distinct keywords at a node
     weight: np.ndarray  # float64[n_local + 1]
-    mass: np.ndarray  # float64[n_local + 1]
+    chance: np.ndarray  # float64[n_local + 1]
     line: np.ndarray  # int32[]: by rank, shifted to begin at 0; zero between uses
     sample: np.ndarray  # float64[4 * SAMPLE]
     edge: np.ndarray  # float64[4 * (MOST_EDGES + 2)]
     bounds: np.ndarray  # int64[3 * (fanout + 2)]: cuts, columns, rows
     grid: np.ndarray  # float64[2 * (fanout + 2)]: inner bounds of columns, then of rows
-    counted: np.ndarray  # int64[2 * (2 * fanout + 4)]
+    counts: np.ndarray  # int64[2 * (2 * fanout + 4)]
     table: np.ndarray  # int32[]: choices of the optimal division
     row: np.ndarray  # float64[4 * (MOST_KEYS + 1)]
     atom: np.ndarray  # int64[MOST_KEYS + 1 + 256]
     seen: np.ndarray  # uint8[n_clauses]: zero between uses
-    pile: np.ndarray  # int32[]: nodes on the way through a subtree
+    stack: np.ndarray  # int32[]: a stack of nodes of a subtree
     visit: np.ndarray  # int64[]: items
     visit_region: np.ndarray  # float64[]
     pending: np.ndarray  # int64[]: items
@@ -160,6 +165,6 @@ class WorkArrays(NamedTuple):
 
 
 SAMPLE = 512  # boxes that the bounds of a grid are chosen by
-MOST_EDGES = 128  # places where a bound may lie
-MOST_KEYS = 2048  # keywords told apart by the optimal division
+MOST_EDGES = 128  # candidates for a bound
+MOST_KEYS = 2048  # most keywords that the optimal division distinguishes
 DEEPEST_LEVEL = 40

@@ -2,60 +2,91 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import numpy as np
+
 from nearcast.kernels.compile import inline_kernel, kernel
 from nearcast.kernels.layouts import CANDIDATES, NODES
-from nearcast.papers.boolean.cost_filter.layout import FRAME_FIELDS, LOOK, TRIE_STEP, WINDOW_FIELDS
-from nearcast.papers.boolean.pivot_quadtree.kernels.match import beginning_wanted, find_lists, verify_items
-from nearcast.papers.boolean.pivot_quadtree.layout import NO_ROOM
-from nearcast.papers.boolean.region_trie.kernels.match import box_meets, n_halvings, push_children, seek, stamp_ranks
-from nearcast.papers.boolean.region_trie.layout import BY_COST
+from nearcast.papers.boolean.pivot_quadtree.kernels import OUTPUT_FULL, begins_needed, find_lists, verify_items
+from nearcast.papers.boolean.region_trie.kernels import BY_COST, box_meets, n_halvings, push_children, seek, stamp_ranks
+
+# Positions in the unit costs: a step in the trie, a step in the quadtree, the test of a clause of a list.
+TRIE_STEP, QUADTREE_STEP, TEST = 0, 1, 2
+
+FRAME_FIELDS = 5  # node, level, where the message goes on, first window, last window
+WINDOW_FIELDS = 3  # first item, last item, quadtree node of the list
+
+
+class CostArrays(NamedTuple):
+    """The figures of the cost model. Paper: κ_T, κ_Q; L_i; F_i; S_avg; D; Avg_RT; H_q."""
+
+    unit_cost: np.ndarray  # float64[3]: microseconds, or 1 each; at TRIE_STEP, QUADTREE_STEP, LOOK
+    exponent: np.ndarray  # float64[3]: of the steps in the trie, of the lists met, of the steps per list; 1 if not calibrated
+    caution: np.ndarray  # float64[1]: the trie is chosen only if it is estimated to be cheaper by this factor; at least 1
+    level_size: np.ndarray  # float64[n_levels]: trie nodes on each level, 1 for the root
+    fanout: np.ndarray  # float64[n_levels + 1]: mean number of children on each level; the last ones are 0
+    words_per_clause: np.ndarray  # float64[1]: mean, at least 1
+    words_per_cell: np.ndarray  # float64[1]: mean size of the sets of a quadtree node
+    lists_before: np.ndarray  # float64[(width + 1)**2]: lists in the grid cells below and left of each corner
+
+
+class HybridScratch(NamedTuple):
+    """Arrays of the walk; where they are too small, lists are verified directly."""
+
+    stamp: np.ndarray  # int32[n_ranks + 1]
+    stack: np.ndarray  # int32[]: of the walk of the trie
+    search_stack: np.ndarray  # int32[]: of the search in the quadtree
+    list_nodes: np.ndarray  # int32[n quadtree nodes]
+    frame: np.ndarray  # int64[FRAME_FIELDS * capacity]
+    window: np.ndarray  # int64[WINDOW_FIELDS * capacity]
 
 
 @inline_kernel
-def pruning_is_dearer(n_items, n_windows, n_children, n_words, fanout_below, share, words_per_clause, step, look):
-    """Whether going on in the trie costs more than looking at every clause in the windows.
+def pruning_is_dearer(n_items, n_windows, n_children, n_words, fanout_below, share, words_per_clause, step, test_cost):
+    """Whether continuing in the trie costs more than testing every clause in the windows.
 
     Paper: C_L > C_V with Eq 5 and 6. The steps below a node are estimated from its own children, not from a whole level,
     a look-up takes one step whatever the length of the message (stamps), and every window is searched for each child that
-    may be entered, not once. Windows are taken for equally long.
+    may be entered, not once. Windows are assumed to be equally long.
     """
     if n_words < n_children:
         steps = min(n_children, n_words * (1 + 2 * n_halvings(n_children // max(n_words, 1))))
     else:
         steps = n_children
     n_searches = min(n_words, n_children) * n_windows
-    searching = look * n_searches * (1 + n_halvings(n_items // n_windows))
-    pruning = step * steps * (1.0 + fanout_below * share) + searching + look * n_items
-    return pruning > look * n_items * words_per_clause
+    searching = test_cost * n_searches * (1 + n_halvings(n_items // n_windows))
+    pruning = step * steps * (1.0 + fanout_below * share) + searching + test_cost * n_items
+    return pruning > test_cost * n_items * words_per_clause
 
 
 @kernel
-def prune_lists(trie, tree, filed, costs, is_alive, ranked, cells, messages, message, mark, scratch, n_found, n_out, output):
-    """Append the matches in the lists found by walking the trie with them; returns the number of pairs then, or NO_ROOM.
+def prune_lists(trie, tree, entries, costs, is_alive, ranked, cells, messages, message, mark, scratch, n_lists, n_out, output):
+    """Append the matches in the lists found, walking the trie with them; returns the number of pairs then, or OUTPUT_FULL.
 
-    A window is what a list holds below a trie node: lists are in trie order, so two searches find it. A node without
-    windows is not entered; one where pruning does not pay, or for whose children there is no room, is verified directly.
+    A window is the part of a list below a trie node: lists are in trie order, so two searches find it. A node without
+    windows is not entered. A node where pruning does not pay, or whose children do not fit, is verified directly.
     Paper: HybridPrune, with the windows verified in the leaves instead of the whole leaf, and no further descent from them.
     """
-    stamp, stack, frame, window, found = scratch.stamp, scratch.stack, scratch.frame, scratch.window, scratch.found
+    stamp, stack, frame, window, list_nodes = scratch.stamp, scratch.stack, scratch.frame, scratch.window, scratch.list_nodes
     word, child_start, trie_box = trie.word, trie.child_start, trie.box
     below_first, ending_stop, below_stop = trie.first, trie.ending_stop, trie.stop
     cell_x, cell_y = tree.cell_x, tree.cell_y
     item_start, item, rarest, begins = tree.item_start, tree.item, tree.rarest, tree.begins
-    clause_at, box, word_start, clause_word = filed.clause, filed.box, filed.word_start, filed.word
+    clause_at, box, word_start, clause_word = entries.clause, entries.box, entries.word_start, entries.word
     x0, y0, x1, y1 = messages.x0[message], messages.y0[message], messages.x1[message], messages.y1[message]
     column, row = cells.x0[message], cells.y0[message]
     rank, start, last = ranked.rank, ranked.start[message], ranked.start[message + 1] - 1
     out_message, out_clause, counters = output.message, output.clause, output.counters
     fanout, words_per_clause = costs.fanout, costs.words_per_clause[0]
-    step, look, n_ranks = costs.unit_cost[TRIE_STEP], costs.unit_cost[LOOK], filed.n_ranks[0]
-    here = mark + start
+    step, test_cost, n_ranks = costs.unit_cost[TRIE_STEP], costs.unit_cost[TEST], entries.n_ranks[0]
+    first_mark = mark + start
     n_visited, n_candidates = 0, 0
-    for at in range(n_found):
-        window[WINDOW_FIELDS * at] = item_start[found[at]]
-        window[WINDOW_FIELDS * at + 1] = item_start[found[at] + 1]
-        window[WINDOW_FIELDS * at + 2] = found[at]
-    frame[0], frame[1], frame[2], frame[3], frame[4] = 0, 0, start, 0, n_found
+    for at in range(n_lists):
+        window[WINDOW_FIELDS * at] = item_start[list_nodes[at]]
+        window[WINDOW_FIELDS * at + 1] = item_start[list_nodes[at] + 1]
+        window[WINDOW_FIELDS * at + 2] = list_nodes[at]
+    frame[0], frame[1], frame[2], frame[3], frame[4] = 0, 0, start, 0, n_lists
     n_frames = 1
     while n_frames > 0:
         n_frames -= 1
@@ -64,17 +95,17 @@ def prune_lists(trie, tree, filed, costs, is_alive, ranked, cells, messages, mes
         n_visited += 1 + (ending_stop[node] > below_first[node])
         n_items = 0
         for i in range(window_first, window_stop):
-            # What ends here has all its words in the message: only boxes are verified.
-            first, stop, owner = window[WINDOW_FIELDS * i], window[WINDOW_FIELDS * i + 1], window[WINDOW_FIELDS * i + 2]
-            wanted = beginning_wanted(column, row, cell_x[owner], cell_y[owner])
+            # The message has all words of the clauses that end here: only boxes are verified.
+            first, stop, list_node = window[WINDOW_FIELDS * i], window[WINDOW_FIELDS * i + 1], window[WINDOW_FIELDS * i + 2]
+            needed = begins_needed(column, row, cell_x[list_node], cell_y[list_node])
             while first < stop and item[first] < ending_stop[node]:
                 position = item[first]
                 clause = clause_at[position]
-                if (begins[first] & wanted) == wanted and is_alive[clause]:
+                if (begins[first] & needed) == needed and is_alive[clause]:
                     n_candidates += 1
                     if box_meets(box, position, x0, y0, x1, y1):
                         if n_out == out_clause.size:
-                            return NO_ROOM
+                            return OUTPUT_FULL
                         out_message[n_out] = message
                         out_clause[n_out] = clause
                         n_out += 1
@@ -86,7 +117,15 @@ def prune_lists(trie, tree, filed, costs, is_alive, ranked, cells, messages, mes
             continue
         share = min(1.0, n_words / n_ranks)
         is_direct = pruning_is_dearer(
-            n_items, window_stop - window_first, n_children, n_words, fanout[level + 1], share, words_per_clause, step, look
+            n_items,
+            window_stop - window_first,
+            n_children,
+            n_words,
+            fanout[level + 1],
+            share,
+            words_per_clause,
+            step,
+            test_cost,
         )
         if not is_direct:
             n_pushed = push_children(
@@ -117,14 +156,15 @@ def prune_lists(trie, tree, filed, costs, is_alive, ranked, cells, messages, mes
                 n_frames = n_before
         if is_direct:
             for i in range(window_first, window_stop):
-                owner = window[WINDOW_FIELDS * i + 2]
-                wanted = beginning_wanted(column, row, cell_x[owner], cell_y[owner])
+                list_node = window[WINDOW_FIELDS * i + 2]
+                needed = begins_needed(column, row, cell_x[list_node], cell_y[list_node])
                 n_out, n_more = verify_items(
-                    item, rarest, begins, window[WINDOW_FIELDS * i], window[WINDOW_FIELDS * i + 1], wanted, clause_at, box,
-                    word_start, clause_word, is_alive, stamp, here, x0, y0, x1, y1, message, n_out, out_message, out_clause,
+                    item, rarest, begins, window[WINDOW_FIELDS * i], window[WINDOW_FIELDS * i + 1], needed, clause_at, box,
+                    word_start, clause_word, is_alive, stamp, first_mark, x0, y0, x1, y1, message, n_out, out_message,
+                    out_clause,
                 )  # fmt: skip
-                if n_out == NO_ROOM:
-                    return NO_ROOM
+                if n_out == OUTPUT_FULL:
+                    return OUTPUT_FULL
                 n_candidates += n_more
     counters[NODES] += n_visited
     counters[CANDIDATES] += n_candidates
@@ -132,52 +172,52 @@ def prune_lists(trie, tree, filed, costs, is_alive, ranked, cells, messages, mes
 
 
 @kernel
-def match_messages(trie, tree, filed, costs, is_alive, ranked, cells, messages, mark, scratch, first, n_out, output):
+def match_messages(trie, tree, entries, costs, is_alive, ranked, cells, messages, mark, scratch, first, n_out, output):
     """Append every matching pair, by the quadtree; see `kernel_calls.run_until_it_fits` for `first`, `n_out` and the result."""
-    stamp, stack, found, room = scratch.stamp, scratch.search_stack, scratch.found, scratch.window.size
+    stamp, stack, list_nodes, capacity = scratch.stamp, scratch.search_stack, scratch.list_nodes, scratch.window.size
     cell_x, cell_y, cell_size, child_start = tree.cell_x, tree.cell_y, tree.cell_size, tree.child_start
     cover_start, cover, other_start, other = tree.cover_start, tree.cover, tree.other_start, tree.other
     item_start, item, rarest, begins = tree.item_start, tree.item, tree.rarest, tree.begins
-    clause_at, box, word_start, word = filed.clause, filed.box, filed.word_start, filed.word
+    clause_at, box, word_start, word = entries.clause, entries.box, entries.word_start, entries.word
     column0, row0, column1, row1 = cells.x0, cells.y0, cells.x1, cells.y1
     mx0, my0, mx1, my1 = messages.x0, messages.y0, messages.x1, messages.y1
     rank, start = ranked.rank, ranked.start
     out_message, out_clause, counters = output.message, output.clause, output.counters
     n_children = trie.child_start[1] - trie.child_start[0]
-    n_ranks, fanout_below, words_per_clause = max(filed.n_ranks[0], 1), costs.fanout[1], costs.words_per_clause[0]
-    step, look = costs.unit_cost[TRIE_STEP], costs.unit_cost[LOOK]
+    n_ranks, fanout_below, words_per_clause = max(entries.n_ranks[0], 1), costs.fanout[1], costs.words_per_clause[0]
+    step, test_cost = costs.unit_cost[TRIE_STEP], costs.unit_cost[TEST]
     for message in range(first, mx0.size):
         begin = n_out
-        here = mark + start[message]
+        first_mark = mark + start[message]
         stamp_ranks(stamp, mark, rank, start[message], start[message + 1])
-        n_found, n_visited = find_lists(
+        n_lists, n_visited = find_lists(
             cell_x, cell_y, cell_size, child_start, cover_start, cover, other_start, other, column0[message], row0[message],
-            column1[message], row1[message], rank, start[message], start[message + 1], stamp, here, stack, found,
+            column1[message], row1[message], rank, start[message], start[message + 1], stamp, first_mark, stack, list_nodes,
         )  # fmt: skip
         n_items, n_words = 0, start[message + 1] - 1 - start[message]
-        for at in range(n_found):
-            n_items += item_start[found[at] + 1] - item_start[found[at]]
+        for at in range(n_lists):
+            n_items += item_start[list_nodes[at] + 1] - item_start[list_nodes[at]]
         # The choice at the root of the trie; the windows of a node and of one child must fit.
-        is_pruned = n_found > 0 and 2 * n_found * WINDOW_FIELDS <= room
+        is_pruned = n_lists > 0 and 2 * n_lists * WINDOW_FIELDS <= capacity
         if is_pruned and not pruning_is_dearer(
-            n_items, n_found, n_children, n_words, fanout_below, min(1.0, n_words / n_ranks), words_per_clause, step, look
+            n_items, n_lists, n_children, n_words, fanout_below, min(1.0, n_words / n_ranks), words_per_clause, step, test_cost
         ):
             n_out = prune_lists(
-                trie, tree, filed, costs, is_alive, ranked, cells, messages, message, mark, scratch, n_found, n_out, output
+                trie, tree, entries, costs, is_alive, ranked, cells, messages, message, mark, scratch, n_lists, n_out, output
             )
-            n_found = 0
-            if n_out == NO_ROOM:
+            n_lists = 0
+            if n_out == OUTPUT_FULL:
                 return message, begin
         n_candidates = 0
-        for at in range(n_found):
-            node = found[at]
-            wanted = beginning_wanted(column0[message], row0[message], cell_x[node], cell_y[node])
+        for at in range(n_lists):
+            node = list_nodes[at]
+            needed = begins_needed(column0[message], row0[message], cell_x[node], cell_y[node])
             n_out, n_more = verify_items(
-                item, rarest, begins, item_start[node], item_start[node + 1], wanted, clause_at, box, word_start, word,
-                is_alive, stamp, here, mx0[message], my0[message], mx1[message], my1[message], message, n_out, out_message,
-                out_clause,
+                item, rarest, begins, item_start[node], item_start[node + 1], needed, clause_at, box, word_start, word,
+                is_alive, stamp, first_mark, mx0[message], my0[message], mx1[message], my1[message], message, n_out,
+                out_message, out_clause,
             )  # fmt: skip
-            if n_out == NO_ROOM:
+            if n_out == OUTPUT_FULL:
                 return message, begin
             n_candidates += n_more
         counters[NODES] += n_visited
@@ -186,19 +226,19 @@ def match_messages(trie, tree, filed, costs, is_alive, ranked, cells, messages, 
 
 
 @kernel
-def estimate_lists_met(before, side, per_cell, x0, y0, x1, y1, n_met):
-    """Fill `n_met` with about how many lists each message meets; `before` is summed over a grid of `side` cells each way."""
+def estimate_lists_met(before, width, per_cell, x0, y0, x1, y1, n_met):
+    """Estimate how many lists each message meets, from `before`, which is summed over `width` by `width` cells."""
     for message in range(n_met.size):
         total = 0.0
         for corner in range(4):
             x = (x1[message] + 1) / per_cell if corner % 2 == 1 else x0[message] / per_cell
             y = (y1[message] + 1) / per_cell if corner >= 2 else y0[message] / per_cell
             # Between the corners of the grid the sums are interpolated.
-            i, j = min(int(x), side - 1), min(int(y), side - 1)
+            i, j = min(int(x), width - 1), min(int(y), width - 1)
             u, v = x - i, y - j
-            at = i * (side + 1) + j
-            low = before[at] * (1.0 - u) + before[at + side + 1] * u
-            high = before[at + 1] * (1.0 - u) + before[at + side + 2] * u
+            at = i * (width + 1) + j
+            low = before[at] * (1.0 - u) + before[at + width + 1] * u
+            high = before[at + 1] * (1.0 - u) + before[at + width + 2] * u
             sum_before = low * (1.0 - v) + high * v
             total += sum_before if corner == 0 or corner == 3 else -sum_before
         n_met[message] = max(total, 1.0)
@@ -206,8 +246,8 @@ def estimate_lists_met(before, side, per_cell, x0, y0, x1, y1, n_met):
 
 @kernel
 def count_items(tree, ranked, cells, mark, scratch):
-    """How many items stand in the lists that the messages of a batch may match."""
-    stamp, stack, found = scratch.stamp, scratch.search_stack, scratch.found
+    """How many items are in the lists that the messages of a batch may match."""
+    stamp, stack, list_nodes = scratch.stamp, scratch.search_stack, scratch.list_nodes
     cell_x, cell_y, cell_size, child_start = tree.cell_x, tree.cell_y, tree.cell_size, tree.child_start
     cover_start, cover, other_start, other = tree.cover_start, tree.cover, tree.other_start, tree.other
     column0, row0, column1, row1 = cells.x0, cells.y0, cells.x1, cells.y1
@@ -215,11 +255,11 @@ def count_items(tree, ranked, cells, mark, scratch):
     n_items = 0
     for message in range(start.size - 1):
         stamp_ranks(stamp, mark, rank, start[message], start[message + 1])
-        n_found, _ = find_lists(
+        n_lists, _ = find_lists(
             cell_x, cell_y, cell_size, child_start, cover_start, cover, other_start, other, column0[message], row0[message],
             column1[message], row1[message], rank, start[message], start[message + 1], stamp, mark + start[message], stack,
-            found,
+            list_nodes,
         )  # fmt: skip
-        for at in range(n_found):
-            n_items += item_start[found[at] + 1] - item_start[found[at]]
+        for at in range(n_lists):
+            n_items += item_start[list_nodes[at] + 1] - item_start[list_nodes[at]]
     return n_items

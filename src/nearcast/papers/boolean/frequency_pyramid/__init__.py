@@ -1,5 +1,5 @@
-"""A pyramid of grids: lists by keyword in each cell, tries where a keyword is frequent, and a way down where tries are full.
+"""A pyramid of grids: lists by keyword in each cell, tries where a keyword is frequent, and finer cells where tries are full.
 
-Paper: FAST. `layout.py` has the arrays, `edges/` the way from a node by a keyword, `lists/` the clauses of a list, `sharing/`
-lists that neighbours have in common, `filing/` where a clause goes, `cleaning/` how the dead leave.
+Paper: FAST. `layout.py` has the arrays. In `kernels`, `lists` has lists and the edges that lead to them, `shared_lists` lists
+that neighbours share, `tries` and `insert` decide where a clause goes.
 """

@@ -1,4 +1,4 @@
-"""`ir_tree`: owns the R-tree and the inverted files of its nodes."""
+"""`ir_tree`: an R-tree with an inverted file in each node."""
 
 from __future__ import annotations
 
@@ -9,18 +9,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.columns.clauses import ClauseStore
+from nearcast.columns.clauses import ClauseStore, take_lists
 from nearcast.columns.messages import MessageBatch
 from nearcast.engine.groups import Groups, Work
 from nearcast.engine.kernel_calls import Stamps, run_until_it_fits
 from nearcast.engine.registry import Parameters
 from nearcast.errors import IndexParameterError
+from nearcast.kernels.layouts import ClauseArrays
 from nearcast.papers.boolean.buffered import BufferedIndex
-from nearcast.papers.boolean.ir_tree.build import file_keywords
-from nearcast.papers.boolean.ir_tree.kernels.match import match_messages
-from nearcast.papers.boolean.ir_tree.layout import InvertedTreeArrays
-from nearcast.papers.boolean.kernels.keyword_lists import NO_KEYWORD, KeywordListArrays
-from nearcast.papers.boolean.kernels.rtree import N_NODES, PLACES, ROOT, RTreeArrays, empty_rtree, pack, path_to_item
+from nearcast.papers.boolean.ir_tree.kernels import InvertedTreeArrays, match_messages
+from nearcast.papers.boolean.kernels.keyword_lists import NO_KEYWORD, KeywordListArrays, distinct_pairs, file_lists
+from nearcast.papers.boolean.kernels.rtree import (
+    N_NODES,
+    NO_NODE,
+    ROOT,
+    WIDTH,
+    RTreeArrays,
+    empty_rtree,
+    entries_of_level,
+    pack,
+    path_to_item,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +44,7 @@ class IRTreeParameters(Parameters):
 
 
 class IRTree(BufferedIndex):
-    """R-tree with an inverted file in each node. Built whole: a split would file a node's entries anew on each level."""
+    """R-tree with an inverted file in each node. Built as a whole: a split would change the files on every level."""
 
     name = "ir_tree"
     aliases = ("ir-tree",)
@@ -58,11 +67,11 @@ class IRTree(BufferedIndex):
     def match_built(self, clauses: ClauseStore, messages: MessageBatch) -> tuple[Groups, Work]:
         stamp, mark = self._stamps.take(messages.n_keywords, len(messages))
         layout, index = clauses.layout(), self._index
-        places = int(index.tree.head[PLACES])
+        width = int(index.tree.head[WIDTH])
         longest = int(np.diff(messages.arrays.keyword_start).max(initial=0))
         # Depth first: at most one node's children are pending per level.
-        stack = np.empty((self._height() + 1) * places, np.int32)
-        scratch = (stamp, stack, np.empty(longest + 1, np.int64), np.empty(places, np.int32))
+        stack = np.empty((self._height() + 1) * width, np.int32)
+        scratch = (stamp, stack, np.empty(longest + 1, np.int64), np.empty(width, np.int32))
         return run_until_it_fits(
             len(messages),
             lambda first, n_out, output: match_messages(index, layout, messages.arrays, scratch, mark, first, n_out, output),
@@ -70,27 +79,27 @@ class IRTree(BufferedIndex):
 
     def explain_built(self, clauses: ClauseStore, messages: MessageBatch, slot: int) -> list[str]:
         tree, lists, arrays = self._index.tree, self._index.lists, messages.arrays
-        places = int(tree.head[PLACES])
-        told = []
+        width = int(tree.head[WIDTH])
+        lines = []
         for node, entry in path_to_item(tree, slot):
             hits = [
                 at
                 for at in range(lists.group_start[node], lists.group_start[node + 1])
                 if lists.keyword[at] == NO_KEYWORD or lists.keyword[at] in arrays.keyword
             ]
-            n_hits = sum(entry % places in lists.item[lists.list_start[at] : lists.list_start[at + 1]] for at in hits)
+            n_hits = sum(entry % width in lists.item[lists.list_start[at] : lists.list_start[at + 1]] for at in hits)
             box = (float(tree.x0[entry]), float(tree.y0[entry]), float(tree.x1[entry]), float(tree.y1[entry]))
             is_met = box[0] <= arrays.x1[0] and arrays.x0[0] <= box[2] and box[1] <= arrays.y1[0] and arrays.y0[0] <= box[3]
-            told.append(
+            lines.append(
                 f"level {int(tree.level[node])}, node {node}: the message hits {len(hits)} lists, {n_hits} of them name the "
                 f"next entry; its box {box} {'meets' if is_met else 'misses'} the message"
             )
-        return told
+        return lines
 
     def stats(self) -> dict[str, int | float]:
         lists = self._index.lists
-        own = {"nodes": int(self._index.tree.head[N_NODES]), "depth": self._height() + 1}
-        return {**super().stats(), **own, "lists": len(lists.keyword), "listed_entries": len(lists.item)}
+        sizes = {"nodes": int(self._index.tree.head[N_NODES]), "depth": self._height() + 1}
+        return {**super().stats(), **sizes, "lists": len(lists.keyword), "listed_entries": len(lists.item)}
 
     def _height(self) -> int:
         tree = self._index.tree
@@ -103,3 +112,32 @@ class IRTree(BufferedIndex):
     def restore_built(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         tree = RTreeArrays(*(arrays[f"tree_{name}"] for name in RTreeArrays._fields))
         self._index = InvertedTreeArrays(tree, KeywordListArrays(*(arrays[f"lists_{n}"] for n in KeywordListArrays._fields)))
+
+
+def file_keywords(tree: RTreeArrays, clauses: ClauseArrays) -> InvertedTreeArrays:
+    """File the entries of each node under the keywords below them; a clause without keywords under NO_KEYWORD."""
+    width = tree.head[WIDTH]
+    entry_of_node = _entry_of_each_node(tree)
+    entries = entries_of_level(tree, 0)
+    start, keyword = take_lists(clauses.keyword_start, clauses.keyword, tree.child[entries])
+    is_bare = np.diff(start) == 0
+    entry = np.concatenate([np.repeat(entries, np.diff(start)), entries[is_bare]])
+    keyword = np.concatenate([keyword, np.full(np.count_nonzero(is_bare), NO_KEYWORD, np.int32)])
+    all_entries, all_keywords = [entry], [keyword]
+    for _ in range(int(tree.level[tree.head[ROOT]])):
+        node, keyword = distinct_pairs(entry // width, keyword)
+        entry = entry_of_node[node]
+        all_entries.append(entry)
+        all_keywords.append(keyword)
+    entry = np.concatenate(all_entries)
+    lists = file_lists(entry // width, np.concatenate(all_keywords), entry % width, int(tree.head[N_NODES]))
+    return InvertedTreeArrays(tree, lists)
+
+
+def _entry_of_each_node(tree: RTreeArrays) -> NDArray[np.int64]:
+    """The entry of each node in its parent; NO_NODE for the root."""
+    entry_of_node = np.full(len(tree.level), NO_NODE, np.int64)
+    for level in range(1, int(tree.level[tree.head[ROOT]]) + 1):
+        entries = entries_of_level(tree, level)
+        entry_of_node[tree.child[entries]] = entries
+    return entry_of_node

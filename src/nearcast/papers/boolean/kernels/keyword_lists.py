@@ -61,12 +61,12 @@ def _is_first(code: np.ndarray) -> np.ndarray:
 
 
 @inline_kernel
-def lower_bound(values, start, stop, wanted):
-    """The first position of a sorted run whose value is not below `wanted`, or `stop`."""
+def lower_bound(values, start, stop, keyword):
+    """The first position of a sorted run whose value is not below `keyword`, or `stop`."""
     low, high = start, stop
     while low < high:
         middle = (low + high) // 2
-        if values[middle] < wanted:
+        if values[middle] < keyword:
             low = middle + 1
         else:
             high = middle
@@ -96,26 +96,26 @@ def has_common(values, start, stop, stamp, mark, message_keyword, first, last):
 
 
 @inline_kernel
-def find_common(values, start, stop, stamp, mark, message_keyword, first, last, found):
-    """Write the positions of the keywords that the message has to `found`; returns how many (its length plus one at most)."""
-    n_found = 0
+def find_common(values, start, stop, stamp, mark, message_keyword, first, last, positions):
+    """Write the positions of the keywords that the message has; returns how many, at most its length plus one."""
+    n_common = 0
     at = start
     if at < stop and values[at] == NO_KEYWORD:
-        found[0] = at
-        n_found = 1
+        positions[0] = at
+        n_common = 1
         at += 1
     if stop - at <= _LOOK_UPS_PER_SEARCH * (last - first):
         while at < stop:
             if stamp[values[at]] == mark:
-                found[n_found] = at
-                n_found += 1
+                positions[n_common] = at
+                n_common += 1
             at += 1
-        return n_found
+        return n_common
     for position in range(first, last):
         at = lower_bound(values, at, stop, message_keyword[position])
         if at == stop:
             break
         if values[at] == message_keyword[position]:
-            found[n_found] = at
-            n_found += 1
-    return n_found
+            positions[n_common] = at
+            n_common += 1
+    return n_common

@@ -1,4 +1,4 @@
-"""An R-tree as flat arrays: bulk loading, then single insertions with splits, in nodes with a fixed number of places."""
+"""An R-tree as flat arrays: bulk loading, then single insertions with splits, in nodes of a fixed width."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ NO_NODE = -1
 
 
 class RTreeArrays(NamedTuple):
-    """Node `n` has the entries `n * places + i` for i < n_entries[n]; an entry is a box and a child.
+    """Node `n` has the entries `n * width + i` for i < n_entries[n]; an entry is a box and a child.
 
-    Children of a node of level 0 are items, of a higher level nodes one level below. A node has one place more than it may
-    have entries: it is split when the last place is taken.
+    Children of a node of level 0 are items, of a higher level nodes one level below. A node is one entry wider than its
+    capacity: it is split when it is full.
     """
 
-    x0: np.ndarray  # float64[n_nodes_room * places]
+    x0: np.ndarray  # float64[n_nodes * width]
     y0: np.ndarray  # float64[...]
     x1: np.ndarray  # float64[...]
     y1: np.ndarray  # float64[...]
     child: np.ndarray  # int32[...]
-    n_entries: np.ndarray  # int32[n_nodes_room]
-    level: np.ndarray  # int32[n_nodes_room]
-    parent: np.ndarray  # int32[n_nodes_room]; NO_NODE for the root
-    head: np.ndarray  # int64[3]: root, number of nodes, places per node
+    n_entries: np.ndarray  # int32[n_nodes]
+    level: np.ndarray  # int32[n_nodes]
+    parent: np.ndarray  # int32[n_nodes]; NO_NODE for the root
+    head: np.ndarray  # int64[3]: root, nodes in use, width of a node
 
 
-ROOT, N_NODES, PLACES = 0, 1, 2
+ROOT, N_NODES, WIDTH = 0, 1, 2
 
 
 def empty_rtree(capacity: int) -> RTreeArrays:
@@ -38,28 +38,28 @@ def empty_rtree(capacity: int) -> RTreeArrays:
 
 
 def _allocated(n_nodes: int, head: np.ndarray) -> RTreeArrays:
-    places = int(head[PLACES])
-    x0, y0, x1, y1 = (np.empty(n_nodes * places, np.float64) for _ in range(4))
-    child = np.full(n_nodes * places, NO_NODE, np.int32)
+    width = int(head[WIDTH])
+    x0, y0, x1, y1 = (np.empty(n_nodes * width, np.float64) for _ in range(4))
+    child = np.full(n_nodes * width, NO_NODE, np.int32)
     parent = np.full(n_nodes, NO_NODE, np.int32)
     return RTreeArrays(x0, y0, x1, y1, child, np.zeros(n_nodes, np.int32), np.zeros(n_nodes, np.int32), parent, head)
 
 
-def with_room(tree: RTreeArrays, n_nodes: int) -> RTreeArrays:
-    """The same tree with room for at least `n_nodes` nodes."""
+def resized_tree(tree: RTreeArrays, n_nodes: int) -> RTreeArrays:
+    """The same tree with capacity for at least `n_nodes` nodes."""
     if n_nodes <= len(tree.level):
         return tree
-    grown = _allocated(max(n_nodes, len(tree.level) + len(tree.level) // 4), tree.head)
+    larger = _allocated(max(n_nodes, len(tree.level) + len(tree.level) // 4), tree.head)
     for name in RTreeArrays._fields[:-1]:
         old = getattr(tree, name)
-        getattr(grown, name)[: len(old)] = old
-    return grown
+        getattr(larger, name)[: len(old)] = old
+    return larger
 
 
 def pack(boxes: list[np.ndarray], items: np.ndarray, capacity: int) -> RTreeArrays:
     """Sort-Tile-Recursive bulk load: slices by centre x, tiles by centre y, nodes evenly full, level by level.
 
-    `boxes` are the four sides x0, y0, x1, y1 of the items.
+    `boxes` are the bounds x0, y0, x1, y1 of the items.
     """
     if len(items) == 0:
         return empty_rtree(capacity)
@@ -84,27 +84,27 @@ def _tile_order(boxes: list[np.ndarray], capacity: int) -> np.ndarray:
     x0, y0, x1, y1 = boxes
     n_tiles = -(-len(x0) // capacity)
     slice_size = capacity * int(np.ceil(np.sqrt(n_tiles)))
-    # Halves are added, not halved sums: a region without bounds has the largest floats as its sides.
+    # Halve first, then add: the bounds of an unbounded region are the largest floats.
     by_x = np.argsort(x0 * 0.5 + x1 * 0.5, kind="stable")
-    slice_of = np.empty(len(x0), np.int64)
-    slice_of[by_x] = np.arange(len(x0)) // slice_size
-    return np.lexsort((y0 * 0.5 + y1 * 0.5, slice_of))
+    slice_id = np.empty(len(x0), np.int64)
+    slice_id[by_x] = np.arange(len(x0)) // slice_size
+    return np.lexsort((y0 * 0.5 + y1 * 0.5, slice_id))
 
 
 def _assemble(levels: list[tuple[list[np.ndarray], np.ndarray, np.ndarray]], capacity: int) -> RTreeArrays:
-    """Number the nodes leaves first; children of level l + 1 are numbers within level l until here."""
+    """Number the nodes, leaves first; children of level l + 1 are still numbers within level l."""
     first_node = np.concatenate([[0], np.cumsum([len(bounds) - 1 for _, _, bounds in levels])])
     n_nodes = int(first_node[-1])
     tree = _allocated(n_nodes, np.array([n_nodes - 1, n_nodes, capacity + 1], np.int64))
     for level, (boxes, children, bounds) in enumerate(levels):
         sizes = np.diff(bounds)
         node = np.repeat(np.arange(len(sizes)) + first_node[level], sizes)
-        place = node * (capacity + 1) + np.arange(len(children)) - np.repeat(bounds[:-1], sizes)
+        position = node * (capacity + 1) + np.arange(len(children)) - np.repeat(bounds[:-1], sizes)
         for target, box in zip(tree[:4], boxes, strict=True):
-            target[place] = box
-        tree.child[place] = children if level == 0 else children + first_node[level - 1]
+            target[position] = box
+        tree.child[position] = children if level == 0 else children + first_node[level - 1]
         if level > 0:
-            tree.parent[tree.child[place]] = node
+            tree.parent[tree.child[position]] = node
         tree.n_entries[first_node[level] : first_node[level + 1]] = sizes
         tree.level[first_node[level] : first_node[level + 1]] = level
     return tree
@@ -112,14 +112,14 @@ def _assemble(levels: list[tuple[list[np.ndarray], np.ndarray, np.ndarray]], cap
 
 @inline_kernel
 def half_margin(x0, y0, x1, y1):
-    """A quarter of the perimeter. Unlike the area it tells thin boxes and points apart, and the world does not overflow."""
+    """A quarter of the perimeter. Unlike the area it distinguishes thin boxes from points, and it does not overflow."""
     return (x1 * 0.5 - x0 * 0.5) * 0.5 + (y1 * 0.5 - y0 * 0.5) * 0.5
 
 
 @kernel
 def choose_entry(tree, node, x0, y0, x1, y1):
     """The entry whose box grows least to take the new one in, the smaller box on a tie."""
-    first = node * tree.head[PLACES]
+    first = node * tree.head[WIDTH]
     tx0, ty0, tx1, ty1 = tree.x0, tree.y0, tree.x1, tree.y1
     best, best_growth, best_margin = first, np.inf, np.inf
     for entry in range(first, first + tree.n_entries[node]):
@@ -140,7 +140,7 @@ def put_entry(tree, entry, x0, y0, x1, y1, child):
 @kernel
 def node_box(tree, node):
     """The smallest box around the entries of a node."""
-    first = node * tree.head[PLACES]
+    first = node * tree.head[WIDTH]
     tx0, ty0, tx1, ty1 = tree.x0, tree.y0, tree.x1, tree.y1
     x0, y0, x1, y1 = tx0[first], ty0[first], tx1[first], ty1[first]
     for entry in range(first + 1, first + tree.n_entries[node]):
@@ -152,7 +152,7 @@ def node_box(tree, node):
 @kernel
 def sort_entries(tree, node, by_x):
     """Insertion sort of a node's entries by the centre of their boxes."""
-    first = node * tree.head[PLACES]
+    first = node * tree.head[WIDTH]
     tx0, ty0, tx1, ty1, tchild = tree.x0, tree.y0, tree.x1, tree.y1, tree.child
     for i in range(first + 1, first + tree.n_entries[node]):
         x0, y0, x1, y1, child = tx0[i], ty0[i], tx1[i], ty1[i], tchild[i]
@@ -168,8 +168,8 @@ def sort_entries(tree, node, by_x):
 
 
 @kernel
-def centre_spread(tree, node, by_x):
-    first = node * tree.head[PLACES]
+def extent_of_centres(tree, node, by_x):
+    first = node * tree.head[WIDTH]
     low, high = np.inf, -np.inf
     for i in range(first, first + tree.n_entries[node]):
         centre = tree.x0[i] * 0.5 + tree.x1[i] * 0.5 if by_x else tree.y0[i] * 0.5 + tree.y1[i] * 0.5
@@ -180,29 +180,29 @@ def centre_spread(tree, node, by_x):
 @kernel
 def split_node(tree, node):
     """Move the upper half of a full node's entries, along the axis where centres spread most, to a new node."""
-    places = tree.head[PLACES]
-    sort_entries(tree, node, centre_spread(tree, node, True) >= centre_spread(tree, node, False))
+    width = tree.head[WIDTH]
+    sort_entries(tree, node, extent_of_centres(tree, node, True) >= extent_of_centres(tree, node, False))
     new = tree.head[N_NODES]
     tree.head[N_NODES] += 1
     tree.level[new] = tree.level[node]
-    kept = places // 2
-    for i in range(kept, places):
-        entry = node * places + i
+    n_lower = width // 2
+    for i in range(n_lower, width):
+        entry = node * width + i
         put_entry(
-            tree, new * places + i - kept, tree.x0[entry], tree.y0[entry], tree.x1[entry], tree.y1[entry], tree.child[entry]
+            tree, new * width + i - n_lower, tree.x0[entry], tree.y0[entry], tree.x1[entry], tree.y1[entry], tree.child[entry]
         )
         if tree.level[new] > 0:
             tree.parent[tree.child[entry]] = new
-    tree.n_entries[node] = kept
-    tree.n_entries[new] = places - kept
+    tree.n_entries[node] = n_lower
+    tree.n_entries[new] = width - n_lower
     return new
 
 
 @kernel
 def entry_of_child(tree, parent, node):
-    """Where a node stands in its parent."""
+    """The entry of a node in its parent."""
     child = tree.child
-    entry = parent * tree.head[PLACES]
+    entry = parent * tree.head[WIDTH]
     while child[entry] != node:
         entry += 1
     return entry
@@ -217,7 +217,7 @@ def add_root(tree, node):
     tree.level[root] = tree.level[node] + 1
     tree.n_entries[root] = 1
     x0, y0, x1, y1 = node_box(tree, node)
-    put_entry(tree, root * tree.head[PLACES], x0, y0, x1, y1, node)
+    put_entry(tree, root * tree.head[WIDTH], x0, y0, x1, y1, node)
     tree.parent[node] = root
     return root
 
@@ -233,8 +233,8 @@ def find_leaf(tree, x0, y0, x1, y1):
 
 @kernel
 def put_in_leaf(tree, leaf, x0, y0, x1, y1, item):
-    """Add an item to a leaf and widen the boxes above it. If that takes the last place, `split_full` must follow."""
-    put_entry(tree, leaf * tree.head[PLACES] + tree.n_entries[leaf], x0, y0, x1, y1, item)
+    """Add an item to a leaf and widen the boxes above it. If the leaf is full then, `split_full` must follow."""
+    put_entry(tree, leaf * tree.head[WIDTH] + tree.n_entries[leaf], x0, y0, x1, y1, item)
     tree.n_entries[leaf] += 1
     node = np.int64(leaf)
     while tree.parent[node] != NO_NODE:
@@ -247,8 +247,8 @@ def put_in_leaf(tree, leaf, x0, y0, x1, y1, item):
 
 @inline_kernel
 def is_full(tree, node):
-    """Whether the last place of a node is taken, so that it must be split."""
-    return tree.n_entries[node] == tree.head[PLACES]
+    """Whether a node is full, so that it must be split."""
+    return tree.n_entries[node] == tree.head[WIDTH]
 
 
 @kernel
@@ -261,7 +261,7 @@ def split_full(tree, node):
     x0, y0, x1, y1 = node_box(tree, node)
     put_entry(tree, entry_of_child(tree, parent, node), x0, y0, x1, y1, node)
     x0, y0, x1, y1 = node_box(tree, new)
-    put_entry(tree, parent * tree.head[PLACES] + tree.n_entries[parent], x0, y0, x1, y1, new)
+    put_entry(tree, parent * tree.head[WIDTH] + tree.n_entries[parent], x0, y0, x1, y1, new)
     tree.n_entries[parent] += 1
     tree.parent[new] = parent
     return new
@@ -269,7 +269,7 @@ def split_full(tree, node):
 
 @kernel
 def insert_item(tree, x0, y0, x1, y1, item):
-    """Insert one item; needs room for as many new nodes as the tree has levels, plus two."""
+    """Insert one item; needs capacity for as many new nodes as the tree has levels, plus two."""
     node = find_leaf(tree, x0, y0, x1, y1)
     put_in_leaf(tree, node, x0, y0, x1, y1, item)
     while is_full(tree, node):
@@ -279,42 +279,48 @@ def insert_item(tree, x0, y0, x1, y1, item):
 
 def entries_of_level(tree: RTreeArrays, level: int) -> np.ndarray:
     """The positions of all entries in use in the nodes of one level, node by node."""
-    places = int(tree.head[PLACES])
+    width = int(tree.head[WIDTH])
     nodes = np.flatnonzero(tree.level[: tree.head[N_NODES]] == level)
     sizes = tree.n_entries[nodes].astype(np.int64)
     ends = np.cumsum(sizes)
-    return np.repeat(nodes * places - (ends - sizes), sizes) + np.arange(sizes.sum())
+    return np.repeat(nodes * width - (ends - sizes), sizes) + np.arange(sizes.sum())
 
 
 def path_to_item(tree: RTreeArrays, item: int) -> list[tuple[int, int]]:
-    """The nodes from the root to an item, each with the entry that leads on; the last entry is the item's own."""
-    places = int(tree.head[PLACES])
+    """The nodes from the root to an item, each with the entry that leads on; the last entry is that of the item."""
+    width = int(tree.head[WIDTH])
     entries = entries_of_level(tree, 0)
     entry = int(entries[np.flatnonzero(tree.child[entries] == item)[0]])
-    path = [(min(entry // places, int(tree.head[ROOT])), entry)]
+    path = [(min(entry // width, int(tree.head[ROOT])), entry)]
     while (parent := int(tree.parent[path[-1][0]])) != NO_NODE:
-        first = parent * places
+        first = parent * width
         children = tree.child[first : first + tree.n_entries[parent]]
         path.append((parent, first + int(np.flatnonzero(children == path[-1][0])[0])))
     return path[::-1]
 
 
 def widen_root(tree: RTreeArrays) -> RTreeArrays:
-    """A packed tree whose root is at least half full: if it is not, it takes the entries of its children, as many as they are.
+    """A packed tree whose root is at least half full: if it is not, it gets all entries of its children.
 
-    The root is the last node, so its entries may run on beyond its places; such a tree cannot take insertions.
+    The root is the last node, so it may have more entries than its width; such a tree allows no insertions.
     """
-    places, root = int(tree.head[PLACES]), int(tree.head[ROOT])
+    width, root = int(tree.head[WIDTH]), int(tree.head[ROOT])
     height, n_children = int(tree.level[root]), int(tree.n_entries[root])
-    if height < 2 or n_children >= (places - 1) // 2:
+    if height < 2 or n_children >= (width - 1) // 2:
         return tree
     entries = entries_of_level(tree, height - 1)
-    # The children of the root stand right before it.
+    # The children of the root come right before it.
     new_root = root - n_children
-    first = new_root * places
+    first = new_root * width
     x0, y0, x1, y1, child = (np.concatenate([array[:first], array[entries]]) for array in tree[:5])
     n_entries, level, parent = (array[: new_root + 1].copy() for array in tree[5:8])
-    wide = RTreeArrays(x0, y0, x1, y1, child, n_entries, level, parent, np.array([new_root, new_root + 1, places], np.int64))
-    wide.n_entries[new_root], wide.level[new_root], wide.parent[new_root] = len(entries), height - 1, NO_NODE
-    wide.parent[tree.child[entries]] = new_root
-    return wide
+    tree_with_wide_root = RTreeArrays(
+        x0, y0, x1, y1, child, n_entries, level, parent, np.array([new_root, new_root + 1, width], np.int64)
+    )
+    tree_with_wide_root.n_entries[new_root], tree_with_wide_root.level[new_root], tree_with_wide_root.parent[new_root] = (
+        len(entries),
+        height - 1,
+        NO_NODE,
+    )
+    tree_with_wide_root.parent[tree.child[entries]] = new_root
+    return tree_with_wide_root

@@ -1,4 +1,4 @@
-"""`keyword_first`: owns the posting lists and keeps them up to date."""
+"""`keyword_first`: posting lists under the rarest keyword, with updates."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ from nearcast.engine.registry import Parameters
 from nearcast.kernels import sorting
 from nearcast.kernels.keyword_sets import count_clauses
 from nearcast.kernels.pools import FIRST_CAPACITY, ListPool
-from nearcast.papers.boolean.keyword_first.kernels import build
-from nearcast.papers.boolean.keyword_first.kernels.match import match_messages
-from nearcast.papers.boolean.keyword_first.layout import NOT_POSTED, PostingArrays
+from nearcast.papers.boolean.keyword_first import kernels
+from nearcast.papers.boolean.keyword_first.kernels import NOT_POSTED, PostingArrays, match_messages
 
 
 class KeywordFirst(BooleanIndex):
@@ -42,15 +41,15 @@ class KeywordFirst(BooleanIndex):
         n_keywords = clauses.n_keywords
         posting = _empty(n_keywords, clauses.n)
         count_clauses(layout.keyword_start, layout.keyword, slots, posting.frequency, 1)
-        lists = np.empty(len(slots), np.int32)
-        build.fill_lists(layout.keyword_start, layout.keyword, posting.frequency, slots, lists)
-        sizes = np.bincount(lists, minlength=n_keywords + 1).astype(np.int32)
+        anchors = np.empty(len(slots), np.int32)
+        kernels.fill_anchors(layout.keyword_start, layout.keyword, posting.frequency, slots, anchors)
+        sizes = np.bincount(anchors, minlength=n_keywords + 1).astype(np.int32)
         offsets = np.zeros(n_keywords + 2, np.int64)
         n_items = sorting.offsets_from_counts(sizes, offsets)
         item = np.empty(n_items, np.int32)
-        sorting.fill_lists(lists, slots, offsets[:-1].copy(), item)
-        posting.posted_list[slots] = lists
-        posting.posted_at[item] = np.arange(n_items) - np.repeat(offsets[:-1], sizes)
+        sorting.fill_lists(anchors, slots, offsets[:-1].copy(), item)
+        posting.list_of_clause[slots] = anchors
+        posting.position_in_list[item] = np.arange(n_items) - np.repeat(offsets[:-1], sizes)
         pool = ListPool(offsets[:-1].copy(), sizes, sizes.copy(), item, np.array([n_items], np.int64))
         self._posting = posting._replace(pool=pool)
 
@@ -59,13 +58,13 @@ class KeywordFirst(BooleanIndex):
         self._posting = _with_capacity(self._posting, clauses.n_keywords, clauses.n)
         count_clauses(layout.keyword_start, layout.keyword, slots, self._posting.frequency, 1)
         first = 0
-        while (first := build.post_clauses(layout, self._posting, slots, first)) < len(slots):
+        while (first := kernels.post_clauses(layout, self._posting, slots, first)) < len(slots):
             self._posting = self._posting._replace(pool=_with_more_items(self._posting.pool))
 
     def delete(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> None:
         layout = clauses.layout()
         count_clauses(layout.keyword_start, layout.keyword, slots, self._posting.frequency, -1)
-        build.withdraw_clauses(self._posting, slots)
+        kernels.remove_clauses(self._posting, slots)
 
     def match(self, clauses: ClauseStore, messages: MessageBatch) -> tuple[Groups, Work]:
         stamp, mark = self._stamps.take(messages.n_keywords, len(messages))
@@ -76,13 +75,13 @@ class KeywordFirst(BooleanIndex):
         )
 
     def explain(self, clauses: ClauseStore, messages: MessageBatch, slot: int) -> list[str]:
-        owner = int(self._posting.posted_list[slot])
-        size = int(self._posting.pool.size[owner])
-        if owner == 0:
+        anchor = int(self._posting.list_of_clause[slot])
+        size = int(self._posting.pool.size[anchor])
+        if anchor == 0:
             return [f"catch-all list of clauses without keywords: {size} clauses, visited by every message"]
-        is_visited = owner - 1 in messages.arrays.keyword
+        is_visited = anchor - 1 in messages.arrays.keyword
         verdict = "visited, each verified" if is_visited else "not visited: the message lacks that keyword"
-        return [f"posting list of keyword {owner - 1}: {size} clauses, {verdict}"]
+        return [f"posting list of keyword {anchor - 1}: {size} clauses, {verdict}"]
 
     def stats(self) -> dict[str, int | float]:
         sizes = self._posting.pool.size
@@ -91,12 +90,12 @@ class KeywordFirst(BooleanIndex):
     def arrays(self) -> dict[str, NDArray[Any]]:
         posting = self._posting
         pool = {f"pool_{name}": array for name, array in posting.pool._asdict().items()}
-        own = {name: getattr(posting, name) for name in ("frequency", "posted_list", "posted_at")}
-        return {**own, **pool}
+        fields = {name: getattr(posting, name) for name in ("frequency", "list_of_clause", "position_in_list")}
+        return {**fields, **pool}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         pool = ListPool(*(arrays[f"pool_{name}"] for name in ListPool._fields))
-        self._posting = PostingArrays(arrays["frequency"], arrays["posted_list"], arrays["posted_at"], pool)
+        self._posting = PostingArrays(arrays["frequency"], arrays["list_of_clause"], arrays["position_in_list"], pool)
 
 
 def _empty(n_keywords: int, n_clauses: int) -> PostingArrays:
@@ -113,22 +112,22 @@ def _empty(n_keywords: int, n_clauses: int) -> PostingArrays:
 
 
 def _with_capacity(posting: PostingArrays, n_keywords: int, n_clauses: int) -> PostingArrays:
-    """Capacity for keywords and clauses that came after the build; half of what there was is spare."""
+    """The same for keywords and clauses that came after the build, with a half more in reserve."""
 
-    def grown(array: NDArray[Any], n: int, fill: int = 0) -> NDArray[Any]:
+    def longer(array: NDArray[Any], n: int, fill: int = 0) -> NDArray[Any]:
         return resized(array, max(n, len(array) * 3 // 2), fill, needed=n)
 
     pool, n_lists = posting.pool, n_keywords + 1
-    lists = {name: grown(getattr(pool, name), n_lists) for name in ("start", "size", "capacity")}
+    anchors = {name: longer(getattr(pool, name), n_lists) for name in ("start", "size", "capacity")}
     return PostingArrays(
-        grown(posting.frequency, n_keywords),
-        grown(posting.posted_list, n_clauses, NOT_POSTED),
-        grown(posting.posted_at, n_clauses),
-        pool._replace(**lists),
+        longer(posting.frequency, n_keywords),
+        longer(posting.list_of_clause, n_clauses, NOT_POSTED),
+        longer(posting.position_in_list, n_clauses),
+        pool._replace(**anchors),
     )
 
 
 def _with_more_items(pool: ListPool) -> ListPool:
     # Twice the longest list must fit, whatever the pool held before.
-    wanted = 2 * len(pool.item) + 2 * int(pool.size.max(initial=0)) + 64 * FIRST_CAPACITY
-    return pool._replace(item=resized(pool.item, wanted, None, int(pool.n_items[0])))
+    needed = 2 * len(pool.item) + 2 * int(pool.size.max(initial=0)) + 64 * FIRST_CAPACITY
+    return pool._replace(item=resized(pool.item, needed, None, int(pool.n_items[0])))

@@ -1,4 +1,4 @@
-"""`pivot_quadtree`: owns the quadtree; new clauses wait in a side buffer until it is built anew."""
+"""`pivot_quadtree`: the quadtree; new clauses go to a buffer until it is rebuilt."""
 
 from __future__ import annotations
 
@@ -15,16 +15,11 @@ from nearcast.engine.groups import Groups, Work
 from nearcast.engine.kernel_calls import Stamps, run_until_it_fits
 from nearcast.engine.registry import Parameters, check_choice, check_range
 from nearcast.papers.boolean.buffered import BufferedIndex
-from nearcast.papers.boolean.pivot_quadtree.assemble import build_quadtree
-from nearcast.papers.boolean.pivot_quadtree.explain import explain_quadtree
-from nearcast.papers.boolean.pivot_quadtree.frame import cells_of
-from nearcast.papers.boolean.pivot_quadtree.grow_levels import Growth
-from nearcast.papers.boolean.pivot_quadtree.kernels.match import match_messages
-from nearcast.papers.boolean.pivot_quadtree.layout import MessageCells, QuadtreeArrays
-from nearcast.papers.boolean.region_trie.build import build_trie
+from nearcast.papers.boolean.pivot_quadtree.build import Growth, build_quadtree, cells_of
+from nearcast.papers.boolean.pivot_quadtree.kernels import NO_NODE, MessageCells, QuadtreeArrays, match_messages
+from nearcast.papers.boolean.region_trie.build import FREQUENT_FIRST, build_trie, rank_messages
 from nearcast.papers.boolean.region_trie.index import NO_CLAUSES, prefixed
-from nearcast.papers.boolean.region_trie.layout import FiledArrays
-from nearcast.papers.boolean.region_trie.order import FREQUENT_FIRST, rank_messages
+from nearcast.papers.boolean.region_trie.kernels import RankedMessages, TrieEntries
 
 LEAVES, MX_CIF = "leaves", "mx_cif"
 
@@ -33,7 +28,7 @@ LEAVES, MX_CIF = "leaves", "mx_cif"
 class PivotQuadtreeParameters(Parameters):
     """`storage`: copies of a clause in every leaf its box meets ("leaves"), or once in the smallest cell around it ("mx_cif").
 
-    `leaf_size`: longest list; `max_depth`: cells are halved at most so often (the paper's thresholds, without values there).
+    `leaf_size`: longest list; `max_depth`: cells are halved at most this often (the paper gives no values for either).
     """
 
     storage: str = LEAVES
@@ -63,39 +58,39 @@ class PivotQuadtree(BufferedIndex):
     def __init__(self, parameters: Parameters) -> None:
         super().__init__(parameters)
         self._stamps = Stamps()
-        self._filed, _, frequency = build_trie(NO_CLAUSES, np.empty(0, np.int32), 0, FREQUENT_FIRST)
-        self._tree = build_quadtree(self._filed, frequency, self.parameters.growth)
+        self._entries, _, frequency = build_trie(NO_CLAUSES, np.empty(0, np.int32), 0, FREQUENT_FIRST)
+        self._tree = build_quadtree(self._entries, frequency, self.parameters.growth)
 
     def build_whole(self, clauses: ClauseStore, slots: NDArray[np.int32], history: MessageBatch | None) -> None:
         # In trie order, clauses of a run share their first keywords, so that it needs few pivots.
-        self._filed, _, frequency = build_trie(clauses.layout(), slots, clauses.n_keywords, FREQUENT_FIRST)
-        self._tree = build_quadtree(self._filed, frequency, self.parameters.growth)
+        self._entries, _, frequency = build_trie(clauses.layout(), slots, clauses.n_keywords, FREQUENT_FIRST)
+        self._tree = build_quadtree(self._entries, frequency, self.parameters.growth)
 
     def match_built(self, clauses: ClauseStore, messages: MessageBatch) -> tuple[Groups, Work]:
-        layout, filed, tree = clauses.layout(), self._filed, self._tree
-        ranked = rank_messages(filed, messages.arrays)
+        layout, entries, tree = clauses.layout(), self._entries, self._tree
+        ranked = rank_messages(entries, messages.arrays)
         cells = message_cells(tree, messages)
-        stamp, before = self._stamps.take(int(filed.n_ranks[0]) + 1, len(ranked.rank))
-        scratch = (stamp, *search_room(tree))
+        stamp, before = self._stamps.take(int(entries.n_ranks[0]) + 1, len(ranked.rank))
+        scratch = (stamp, *search_scratch(tree))
         return run_until_it_fits(
             len(messages),
             lambda first, n_out, output: match_messages(
-                tree, filed, layout.is_alive, ranked, cells, messages.arrays, before + 1, scratch, first, n_out, output
+                tree, entries, layout.is_alive, ranked, cells, messages.arrays, before + 1, scratch, first, n_out, output
             ),
         )
 
     def explain_built(self, clauses: ClauseStore, messages: MessageBatch, slot: int) -> list[str]:
-        ranked = rank_messages(self._filed, messages.arrays)
-        return explain_quadtree(self._filed, self._tree, ranked, message_cells(self._tree, messages), slot)
+        ranked = rank_messages(self._entries, messages.arrays)
+        return explain_quadtree(self._entries, self._tree, ranked, message_cells(self._tree, messages), slot)
 
     def stats(self) -> dict[str, int | float]:
-        return {**super().stats(), **quadtree_stats(self._tree, len(self._filed.clause))}
+        return {**super().stats(), **quadtree_stats(self._tree, len(self._entries.clause))}
 
     def built_arrays(self) -> dict[str, NDArray[Any]]:
-        return {**prefixed("filed", self._filed), **prefixed("tree", self._tree)}
+        return {**prefixed("entries", self._entries), **prefixed("tree", self._tree)}
 
     def restore_built(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        self._filed = FiledArrays(*(arrays[f"filed_{name}"] for name in FiledArrays._fields))
+        self._entries = TrieEntries(*(arrays[f"entries_{name}"] for name in TrieEntries._fields))
         self._tree = QuadtreeArrays(*(arrays[f"tree_{name}"] for name in QuadtreeArrays._fields))
 
 
@@ -105,8 +100,8 @@ def message_cells(tree: QuadtreeArrays, messages: MessageBatch) -> MessageCells:
     return cells_of(tree.frame, int(tree.cell_size[0]), (arrays.x0, arrays.y0, arrays.x1, arrays.y1))
 
 
-def search_room(tree: QuadtreeArrays) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """A stack for the search (depth first: at most one node's children are pending per level), and room for what it finds."""
+def search_scratch(tree: QuadtreeArrays) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """A stack for the search (depth first: at most one node's children are pending per level), and an array for its results."""
     n_levels, n_nodes = len(tree.level_start) - 1, len(tree.parent)
     return np.empty(n_levels * int(tree.widest[0]) + 1, np.int32), np.empty(n_nodes, np.int32)
 
@@ -120,3 +115,34 @@ def quadtree_stats(tree: QuadtreeArrays, n_clauses: int) -> dict[str, int | floa
         "copies": max(1.0, len(tree.item) / max(1, n_clauses)),
         "words_per_node": (len(tree.cover) + len(tree.other)) / n_nodes,
     }
+
+
+def explain_quadtree(
+    entries: TrieEntries, tree: QuadtreeArrays, ranked: RankedMessages, cells: MessageCells, slot: int
+) -> list[str]:
+    """One line per node on the path to the copy of the clause that counts for the message, if there is one."""
+    position = int(np.flatnonzero(entries.clause == slot)[0])
+    copies = np.flatnonzero(tree.item == position)
+    nodes = np.searchsorted(tree.item_start, copies, side="right") - 1
+    lines = [f"filed in {len(nodes)} lists"]
+    met = [int(node) for node in nodes if _is_met(tree, int(node), cells)]
+    if not met:
+        return [*lines, "the cells of none of them meet the message"]
+    path = [met[0]]
+    while tree.parent[path[-1]] != NO_NODE:
+        path.append(int(tree.parent[path[-1]]))
+    message_ranks = set(ranked.rank[: ranked.start[1]].tolist())
+    for depth, node in enumerate(path[::-1]):
+        n_items = int(tree.item_start[node + 1] - tree.item_start[node])
+        name = f"level {depth}, node {node}" + (f" with a list of {n_items} clauses" if n_items else "")
+        if message_ranks & set(tree.cover[tree.cover_start[node] : tree.cover_start[node + 1]].tolist()):
+            return [*lines, f"{name}: the message has a keyword pivotal in every list below, all that it meets are verified"]
+        if not message_ranks & set(tree.other[tree.other_start[node] : tree.other_start[node + 1]].tolist()):
+            return [*lines, f"{name}: the message has none of its pivotal keywords"]
+        lines.append(f"{name}: entered, the message has a keyword pivotal in some list below")
+    raise AssertionError("a list has cover words only")  # pragma: no cover
+
+
+def _is_met(tree: QuadtreeArrays, node: int, cells: MessageCells) -> bool:
+    x, y, size = int(tree.cell_x[node]), int(tree.cell_y[node]), int(tree.cell_size[node])
+    return bool(x <= cells.x1[0] and cells.x0[0] < x + size and y <= cells.y1[0] and cells.y0[0] < y + size)

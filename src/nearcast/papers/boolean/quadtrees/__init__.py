@@ -1,5 +1,6 @@
 """What the quadtree indexes share: clauses bound to the cheapest cells, and posting lists by keyword and cell.
 
-`places.py` says where messages are expected, `kernels/quadtree.py` chooses the cells of a clause, `maintain.py` files and
-unfiles, `match.py` scans lists, `index.py` owns it all. An index adds in which order it finds the lists of a message.
+`cost_inputs.py` estimates where messages are, `kernels/quadtree.py` chooses the cells of a clause, `kernels/lists.py` files and
+removes clauses, `kernels/match.py` scans lists; the two indexes of `index.py` differ in the order in which they find the lists
+of a message.
 """

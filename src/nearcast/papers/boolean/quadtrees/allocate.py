@@ -1,4 +1,4 @@
-"""Make the arrays of posting lists: whole from bound clauses, empty, or larger."""
+"""Allocate the arrays of posting lists: filled with clauses, empty, or larger."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from nearcast.columns.growing import resized, resized_fields
 from nearcast.kernels.hashing import rehash
 from nearcast.kernels.layouts import ClauseArrays
 from nearcast.kernels.pools import ListPool
-from nearcast.papers.boolean.quadtrees.kernels import cover
-from nearcast.papers.boolean.quadtrees.kernels.lists import enter_lists
+from nearcast.papers.boolean.quadtrees.kernels.lists import enter_lists, fill_signatures
 from nearcast.papers.boolean.quadtrees.layout import (
+    ANCHOR_SHIFT,
     CODE_MASK,
     HEAD_FIELDS,
     N_BOUND,
@@ -19,7 +19,6 @@ from nearcast.papers.boolean.quadtrees.layout import (
     N_FILED,
     N_LISTS,
     NO_LIST,
-    OWNER_SHIFT,
     CellListArrays,
 )
 
@@ -29,15 +28,15 @@ _FEWEST_SLOTS = 16
 def empty_lists(
     frequency: NDArray[np.int64], weight: NDArray[np.float64], is_tree: NDArray[np.uint8], n_clauses: int
 ) -> CellListArrays:
-    """No list yet, but room for the doors of all owners and for the bonds of all clauses."""
-    n_owners = len(weight)
-    door = np.zeros(2 * n_owners, np.int32)
-    door[::2] = NO_LIST
+    """No list yet, but a directory entry for every anchor and capacity for the lists of `n_clauses`."""
+    n_anchors = len(weight)
+    directory = np.zeros(2 * n_anchors, np.int32)
+    directory[::2] = NO_LIST
     no_items = np.zeros(0, np.int32)
     return CellListArrays(
         slot=free_slots(_FEWEST_SLOTS),
-        door=door,
-        chain=door.copy(),
+        directory=directory,
+        chain=directory.copy(),
         list_key=np.zeros(0, np.int64),
         list_next=no_items,
         pool=ListPool(np.zeros(0, np.int64), no_items, no_items, no_items, np.zeros(1, np.int64)),
@@ -63,23 +62,23 @@ def fill_lists(
 ) -> CellListArrays:
     """File clauses whose list keys are known (`counts[i]` of them for `slots[i]`) in empty lists.
 
-    Lists that a message visits together stand together: those of a keyword, or with `is_space_first` those of a cell.
+    Lists that a message visits together are stored together: those of a keyword, or with `is_space_first` those of a cell.
     """
     clause = np.repeat(slots, counts)
-    order_key = ((keys & CODE_MASK) << 32) | (keys >> OWNER_SHIFT) if is_space_first else keys
+    order_key = ((keys & CODE_MASK) << 32) | (keys >> ANCHOR_SHIFT) if is_space_first else keys
     order = np.argsort(order_key, kind="stable")
     sorted_keys = keys[order]
     is_first = np.concatenate([[True], sorted_keys[1:] != sorted_keys[:-1]]) if len(keys) else np.zeros(0, bool)
-    number = np.cumsum(is_first, dtype=np.int64) - 1
+    list_id = np.cumsum(is_first, dtype=np.int64) - 1
     start = np.flatnonzero(is_first)
     n_lists, n_entries = len(start), len(keys)
     size = np.diff(np.append(start, n_entries)).astype(np.int32)
     list_key = sorted_keys[start]
     item = clause[order]
     bound = np.empty(n_entries, np.int32)
-    bound[order] = number
+    bound[order] = list_id
     signature = np.empty(n_entries, np.int64)
-    cover.fill_signatures(clauses.keyword_start, clauses.keyword, item, sorted_keys >> OWNER_SHIFT, signature)
+    fill_signatures(clauses.keyword_start, clauses.keyword, item, sorted_keys >> ANCHOR_SHIFT, signature)
     box = np.empty((n_entries, 4))
     for side, values in enumerate((clauses.x0, clauses.y0, clauses.x1, clauses.y1)):
         box[:, side] = values[item]
@@ -101,31 +100,33 @@ def fill_lists(
     return filled
 
 
-def widened(lists: CellListArrays, n_keywords: int, n_clauses: int, new_weight: float, new_is_tree: bool) -> CellListArrays:
-    """Room for keywords and clauses that came after the build."""
-    n_owners = n_keywords + 1
-    if n_owners > len(lists.weight):
-        n_owners = max(n_owners, len(lists.weight) * 3 // 2)
-        pattern = np.zeros(2 * n_owners, np.int32)
+def resized_anchors(
+    lists: CellListArrays, n_keywords: int, n_clauses: int, new_weight: float, new_is_tree: bool
+) -> CellListArrays:
+    """The same for keywords and clauses that came after the build."""
+    n_anchors = n_keywords + 1
+    if n_anchors > len(lists.weight):
+        n_anchors = max(n_anchors, len(lists.weight) * 3 // 2)
+        pattern = np.zeros(2 * n_anchors, np.int32)
         pattern[::2] = NO_LIST
-        door, chain = pattern, pattern.copy()
-        door[: len(lists.door)], chain[: len(lists.chain)] = lists.door, lists.chain
+        directory, chain = pattern, pattern.copy()
+        directory[: len(lists.directory)], chain[: len(lists.chain)] = lists.directory, lists.chain
         lists = lists._replace(
-            door=door,
+            directory=directory,
             chain=chain,
-            frequency=resized(lists.frequency, n_owners - 1, 0),
-            weight=resized(lists.weight, n_owners, new_weight),
-            is_tree=resized(lists.is_tree, n_owners, int(new_is_tree)),
+            frequency=resized(lists.frequency, n_anchors - 1, 0),
+            weight=resized(lists.weight, n_anchors, new_weight),
+            is_tree=resized(lists.is_tree, n_anchors, int(new_is_tree)),
         )
     if n_clauses > len(lists.n_bound):
-        room = max(n_clauses, len(lists.n_bound) * 3 // 2)
-        lists = lists._replace(bound_start=resized(lists.bound_start, room, 0), n_bound=resized(lists.n_bound, room, 0))
+        capacity = max(n_clauses, len(lists.n_bound) * 3 // 2)
+        lists = lists._replace(bound_start=resized(lists.bound_start, capacity, 0), n_bound=resized(lists.n_bound, capacity, 0))
     return lists
 
 
-def with_room(lists: CellListArrays, wanted: NDArray[np.int64]) -> CellListArrays:
-    """At least the sizes a kernel asked for; what was too small grows by half as well."""
-    n_lists, n_slots, n_entries, n_bound = (int(size) for size in wanted)
+def resized_lists(lists: CellListArrays, needed: NDArray[np.int64]) -> CellListArrays:
+    """The same with at least the sizes that a kernel needs; arrays that were too small grow by a half more."""
+    n_lists, n_slots, n_entries, n_bound = (int(size) for size in needed)
     pool = lists.pool
     if n_lists > len(lists.list_key):
         n_lists = n_lists * 3 // 2 + 16
@@ -144,8 +145,8 @@ def with_room(lists: CellListArrays, wanted: NDArray[np.int64]) -> CellListArray
     return lists._replace(pool=pool)
 
 
-def free_slots(n_wanted: int) -> NDArray[np.int64]:
+def free_slots(n_needed: int) -> NDArray[np.int64]:
     n_slots = _FEWEST_SLOTS
-    while n_slots < n_wanted:
+    while n_slots < n_needed:
         n_slots *= 2
     return np.zeros(2 * n_slots, np.int64)

@@ -1,4 +1,4 @@
-"""Where messages are expected: counted in a history, or guessed from the clauses themselves.
+"""Estimate where messages are: count those of a history, or take the clauses in their stead.
 
 Paper: AP §5.1.1 counts in the first 5 % of the messages; §3.3.1 has a fallback by area and frequency when there is none.
 """
@@ -12,42 +12,47 @@ from numpy.typing import NDArray
 
 from nearcast.columns.messages import MessageBatch
 from nearcast.kernels.layouts import ClauseArrays
-from nearcast.papers.boolean.quadtrees.kernels.cover import place_points
-from nearcast.papers.boolean.quadtrees.layout import PlaceArrays
+from nearcast.papers.boolean.quadtrees.kernels.lists import fill_point_cells
+from nearcast.papers.boolean.quadtrees.layout import MessageLocations
 
 _LARGEST = float(np.finfo(np.float64).max)
 
 
-def no_places(max_depth: int) -> PlaceArrays:
-    """Nothing is known: a region of one point, and every cell as likely as its area."""
+def no_locations(max_depth: int) -> MessageLocations:
+    """Nothing is known: the region is one point, and every cell is as likely as its area."""
     none = np.empty(0, np.int32)
-    return PlaceArrays(np.zeros(6), none, np.zeros(1, np.int64), none, np.array([max_depth, 0.0, 0.0]))
+    return MessageLocations(np.zeros(6), none, np.zeros(1, np.int64), none, np.array([max_depth, 0.0, 0.0]))
 
 
-def places_of_history(history: MessageBatch, n_owners: int, max_depth: int) -> PlaceArrays:
+def locations_of_history(history: MessageBatch, n_anchors: int, max_depth: int) -> MessageLocations:
     """Count messages; a message with a box counts at its centre."""
     arrays = history.arrays
     x, y = arrays.x0 * 0.5 + arrays.x1 * 0.5, arrays.y0 * 0.5 + arrays.y1 * 0.5
     frame = _frame([x, y, x, y], max_depth)
-    place = _placed(frame, x, y, max_depth)
+    cell = _cells_of(frame, x, y, max_depth)
     lengths = np.diff(arrays.keyword_start)
-    owner = arrays.keyword.astype(np.int64) + 1
+    anchor = arrays.keyword.astype(np.int64) + 1
     n = len(history)
-    mean = len(owner) / max(1, n)
-    return _sorted(frame, place, owner, np.repeat(place, lengths), n_owners, [max_depth, n, mean])
+    mean = len(anchor) / max(1, n)
+    return _sorted(frame, cell, anchor, np.repeat(cell, lengths), n_anchors, [max_depth, n, mean])
 
 
-def places_of_clauses(
-    clauses: ClauseArrays, slots: NDArray[np.int32], owner: NDArray[np.int32], n_owners: int, max_depth: int, is_guessing: bool
-) -> PlaceArrays:
-    """Take clauses for messages: who asks about a place sends from there. Without `is_guessing` only the region is taken."""
+def locations_of_clauses(
+    clauses: ClauseArrays,
+    slots: NDArray[np.int32],
+    anchor: NDArray[np.int32],
+    n_anchors: int,
+    max_depth: int,
+    is_guessing: bool,
+) -> MessageLocations:
+    """Take the clauses for messages, as if both came from the same locations; without `is_guessing` only their region."""
     is_bounded, (x0, y0, x1, y1) = _bounded_boxes(clauses, slots)
     frame = _frame([x0, y0, x1, y1], max_depth)
     if not is_guessing:
         x0, y0, x1, y1 = (side[:0] for side in (x0, y0, x1, y1))
-    place = _placed(frame, x0 * 0.5 + x1 * 0.5, y0 * 0.5 + y1 * 0.5, max_depth)
-    own = owner[is_bounded][: len(place)].astype(np.int64)
-    return _sorted(frame, place, own, place, n_owners, [max_depth, 0, 0])
+    cell = _cells_of(frame, x0 * 0.5 + x1 * 0.5, y0 * 0.5 + y1 * 0.5, max_depth)
+    anchors = anchor[is_bounded][: len(cell)].astype(np.int64)
+    return _sorted(frame, cell, anchors, cell, n_anchors, [max_depth, 0, 0])
 
 
 def frame_of_clauses(clauses: ClauseArrays, slots: NDArray[np.int32], max_depth: int) -> NDArray[np.float64]:
@@ -56,7 +61,7 @@ def frame_of_clauses(clauses: ClauseArrays, slots: NDArray[np.int32], max_depth:
 
 
 def _bounded_boxes(clauses: ClauseArrays, slots: NDArray[np.int32]) -> tuple[NDArray[np.bool_], list[NDArray[np.float64]]]:
-    """Which clauses have bounds, and the sides of those."""
+    """Which clauses are bounded, and the bounds of those."""
     boxes = [clauses.x0[slots], clauses.y0[slots], clauses.x1[slots], clauses.y1[slots]]
     is_bounded = np.all([np.abs(side) < _LARGEST for side in boxes], axis=0)
     return is_bounded, [side[is_bounded] for side in boxes]
@@ -73,23 +78,23 @@ def _frame(sides: list[NDArray[np.float64]], max_depth: int) -> NDArray[np.float
     return np.array(values)
 
 
-def _placed(frame: NDArray[np.float64], x: NDArray[np.float64], y: NDArray[np.float64], max_depth: int) -> NDArray[np.int32]:
-    place = np.empty(len(x), np.int32)
-    place_points(frame, max_depth, x, y, place)
-    return place
+def _cells_of(frame: NDArray[np.float64], x: NDArray[np.float64], y: NDArray[np.float64], max_depth: int) -> NDArray[np.int32]:
+    cell = np.empty(len(x), np.int32)
+    fill_point_cells(frame, max_depth, x, y, cell)
+    return cell
 
 
 def _sorted(
     frame: NDArray[np.float64],
-    place: NDArray[np.int32],
-    owner: NDArray[np.int64],
-    own: NDArray[np.int32],
-    n_owners: int,
+    all_cells: NDArray[np.int32],
+    anchor: NDArray[np.int64],
+    anchor_cells: NDArray[np.int32],
+    n_anchors: int,
     facts: list[Any],
-) -> PlaceArrays:
-    is_known = owner < n_owners
-    keys = (owner[is_known] << 32) | own[is_known]
+) -> MessageLocations:
+    is_known = anchor < n_anchors
+    keys = (anchor[is_known] << 32) | anchor_cells[is_known]
     keys.sort()
-    start = np.searchsorted(keys, np.arange(n_owners + 1, dtype=np.int64) << 32)
-    own_place = (keys & 0xFFFFFFFF).astype(np.int32)
-    return PlaceArrays(frame, np.sort(place), start.astype(np.int64), own_place, np.array(facts, np.float64))
+    start = np.searchsorted(keys, np.arange(n_anchors + 1, dtype=np.int64) << 32)
+    anchor_cell = (keys & 0xFFFFFFFF).astype(np.int32)
+    return MessageLocations(frame, np.sort(all_cells), start.astype(np.int64), anchor_cell, np.array(facts, np.float64))

@@ -8,15 +8,15 @@ import numpy as np
 
 from nearcast.kernels.pools import ListPool
 
-CATCH_ALL = 0  # the owner of clauses without keywords; keyword w is owner 1 + w
+NO_ANCHOR = 0  # the anchor of clauses without keywords; keyword w is anchor 1 + w
 NO_LIST = -1
 ROOT_CODE = 1
 
-# The key of a list: owner, then the code of the cell.
-OWNER_SHIFT = 31
-CODE_MASK = (1 << OWNER_SHIFT) - 1
+# The key of a list: anchor, then the code of the cell.
+ANCHOR_SHIFT = 31
+CODE_MASK = (1 << ANCHOR_SHIFT) - 1
 
-# Fields of `door` and of `chain`, per owner.
+# Fields of `directory` and of `chain`, per anchor.
 ROOT_LIST, DEPTHS = 0, 1
 FIRST_LIST, N_LISTS_OF = 0, 1
 # Fields of `head`.
@@ -27,34 +27,34 @@ MAX_DEPTH, N_MESSAGES, MEAN_KEYWORDS = range(3)
 
 
 class CellListArrays(NamedTuple):
-    """List `i` holds the clauses bound to one cell and posted under one keyword; entries of a list stand together.
+    """List `i` holds the clauses bound to one cell and posted under one keyword; entries of a list are stored together.
 
-    Entry `e` has the clause `pool.item[e]`, its box `box[4 * e:4 * e + 4]` and its `signature[e]`: what a scan needs stands in
-    the order of the scan. The lists of the root cell are found through `door`, all others through the table `slot`.
+    Entry `e` has the clause `pool.item[e]`, its box `box[4 * e:4 * e + 4]` and its `signature[e]`: what a scan needs is stored
+    in the order of the scan. The lists of the root cell are found through `directory`, all others through the table `slot`.
     """
 
-    slot: np.ndarray  # int64[2 * n_slots]: key, value; a power of two of slots, at most 2/3 used, probed linearly
-    door: np.ndarray  # int32[2 * n_owners]: list in the root cell or NO_LIST; bit d set: has lists at depth d > 0
-    chain: np.ndarray  # int32[2 * n_owners]: newest list or NO_LIST; number of lists
+    slot: np.ndarray  # int64[2 * n_slots]: key, value; at most 2/3 used
+    directory: np.ndarray  # int32[2 * n_anchors]: list in the root cell or NO_LIST; bit d set: has lists at depth d > 0
+    chain: np.ndarray  # int32[2 * n_anchors]: newest list or NO_LIST; number of lists
     list_key: np.ndarray  # int64[list capacity]
-    list_next: np.ndarray  # int32[list capacity]: the next older list of the same owner
+    list_next: np.ndarray  # int32[list capacity]: the next older list of the same anchor
     pool: ListPool
     box: np.ndarray  # float64[4 * entry capacity]: x0, y0, x1, y1
-    signature: np.ndarray  # int64[entry capacity]: bits of the keywords besides the owner; 0 = there are none
+    signature: np.ndarray  # int64[entry capacity]: bits of the keywords other than the anchor; 0 = there are none
     bound_start: np.ndarray  # int64[n_clauses]
-    n_bound: np.ndarray  # int32[n_clauses]: lists the clause stands in, bound[start:start + n]
+    n_bound: np.ndarray  # int32[n_clauses]: the lists of the clause, bound[start:start + n]
     bound: np.ndarray  # int32[]
-    frequency: np.ndarray  # int64[n_keywords]: filed clauses that name the keyword
-    weight: np.ndarray  # float64[n_owners]: what a message in a cell costs, before the share of messages there
-    is_tree: np.ndarray  # uint8[n_owners]: 0 = the owner has one list, in the root cell
+    frequency: np.ndarray  # int64[n_keywords]: filed clauses that have the keyword
+    weight: np.ndarray  # float64[n_anchors]: what a message in a cell costs, before the share of messages there
+    is_tree: np.ndarray  # uint8[n_anchors]: 0 = the anchor has one list, in the root cell
     head: np.ndarray  # int64[HEAD_FIELDS]
 
 
-class PlaceArrays(NamedTuple):
-    """Where messages are expected, as sorted cells of the greatest depth (without the leading one)."""
+class MessageLocations(NamedTuple):
+    """Where messages are, as sorted cells of the greatest depth (without the leading one)."""
 
     frame: np.ndarray  # float64[6]: low, high, scale of x, then of y
-    all_place: np.ndarray  # int32[n_messages]
-    own_start: np.ndarray  # int64[n_owners + 1]
-    own_place: np.ndarray  # int32[]: per owner, the places of the messages that have its keyword
+    cell: np.ndarray  # int32[n_messages]
+    anchor_start: np.ndarray  # int64[n_anchors + 1]
+    anchor_cell: np.ndarray  # int32[]: per anchor, the cells of the messages that have its keyword
     facts: np.ndarray  # float64[3]: greatest depth, messages of the history (0 = there was none), their mean keywords

@@ -1,4 +1,4 @@
-"""`region_trie`: owns the trie; new clauses wait in a side buffer until it is built anew."""
+"""`region_trie`: the trie; new clauses go to a buffer until it is rebuilt."""
 
 from __future__ import annotations
 
@@ -16,39 +16,36 @@ from nearcast.engine.kernel_calls import Stamps, run_until_it_fits
 from nearcast.engine.registry import Parameters, check_choice
 from nearcast.kernels.layouts import ClauseArrays
 from nearcast.papers.boolean.buffered import BufferedIndex
-from nearcast.papers.boolean.region_trie.build import build_trie
-from nearcast.papers.boolean.region_trie.explain import explain_trie
-from nearcast.papers.boolean.region_trie.kernels.match import match_messages
-from nearcast.papers.boolean.region_trie.layout import (
+from nearcast.papers.boolean.region_trie.build import FREQUENT_FIRST, KEYWORD_ORDERS, build_trie, rank_messages
+from nearcast.papers.boolean.region_trie.kernels import (
     BY_CHILDREN,
     BY_COST,
     BY_KEYWORDS,
-    FiledArrays,
     RankedMessages,
     TrieArrays,
+    TrieEntries,
+    match_messages,
 )
-from nearcast.papers.boolean.region_trie.order import FREQUENT_FIRST, KEYWORD_ORDERS, rank_messages
 
-_NO_SIDES = np.empty(0, np.float64)
+_NO_BOUNDS = np.empty(0, np.float64)
 NO_CLAUSES = ClauseArrays(
-    np.zeros(1, np.int64), np.empty(0, np.int32), _NO_SIDES, _NO_SIDES, _NO_SIDES, _NO_SIDES, np.empty(0, np.uint8)
+    np.zeros(1, np.int64), np.empty(0, np.int32), _NO_BOUNDS, _NO_BOUNDS, _NO_BOUNDS, _NO_BOUNDS, np.empty(0, np.uint8)
 )
-WAYS = {"tokens": BY_KEYWORDS, "trie": BY_CHILDREN, "cost": BY_COST}
+METHODS = {"tokens": BY_KEYWORDS, "trie": BY_CHILDREN, "cost": BY_COST}
 
 
 @dataclass(frozen=True, slots=True)
 class RegionTrieParameters(Parameters):
-    """`probe`: look every child up in the message ("tokens"), every keyword among the children ("trie"), or the cheaper.
+    """`probe`: look up every child in the message ("tokens"), every keyword among the children ("trie"), or the cheaper one.
 
-    `keyword_order`: the order of keywords along a path. The alphabetical one of the paper is not there: an index sees
-    ids only.
+    `keyword_order`: the order of keywords along a path. The alphabetical order of the paper is missing: an index sees only ids.
     """
 
     probe: str = "cost"
     keyword_order: str = FREQUENT_FIRST
 
     def __post_init__(self) -> None:
-        check_choice("probe", self.probe, tuple(WAYS))
+        check_choice("probe", self.probe, tuple(METHODS))
         check_choice("keyword_order", self.keyword_order, KEYWORD_ORDERS)
 
 
@@ -65,42 +62,42 @@ class RegionTrie(BufferedIndex):
     def __init__(self, parameters: Parameters) -> None:
         super().__init__(parameters)
         self._stamps = Stamps()
-        self._filed, self._trie, _ = build_trie(NO_CLAUSES, np.empty(0, np.int32), 0, self.parameters.keyword_order)
+        self._entries, self._trie, _ = build_trie(NO_CLAUSES, np.empty(0, np.int32), 0, self.parameters.keyword_order)
 
     def build_whole(self, clauses: ClauseStore, slots: NDArray[np.int32], history: MessageBatch | None) -> None:
         order = self.parameters.keyword_order
-        self._filed, self._trie, _ = build_trie(clauses.layout(), slots, clauses.n_keywords, order)
+        self._entries, self._trie, _ = build_trie(clauses.layout(), slots, clauses.n_keywords, order)
 
     def match_built(self, clauses: ClauseStore, messages: MessageBatch) -> tuple[Groups, Work]:
-        layout, filed, trie = clauses.layout(), self._filed, self._trie
-        ranked = rank_messages(filed, messages.arrays)
-        stamp, before = self._stamps.take(int(filed.n_ranks[0]) + 1, len(ranked.rank))
+        layout, entries, trie = clauses.layout(), self._entries, self._trie
+        ranked = rank_messages(entries, messages.arrays)
+        stamp, before = self._stamps.take(int(entries.n_ranks[0]) + 1, len(ranked.rank))
         scratch = (stamp, walk_stack(trie, ranked))
-        way, mark = WAYS[self.parameters.probe], before + 1
+        method, mark = METHODS[self.parameters.probe], before + 1
         return run_until_it_fits(
             len(messages),
             lambda first, n_out, output: match_messages(
-                trie, filed, layout.is_alive, ranked, messages.arrays, mark, way, scratch, first, n_out, output
+                trie, entries, layout.is_alive, ranked, messages.arrays, mark, method, scratch, first, n_out, output
             ),
         )
 
     def explain_built(self, clauses: ClauseStore, messages: MessageBatch, slot: int) -> list[str]:
-        return explain_trie(self._filed, self._trie, messages, slot)
+        return explain_trie(self._entries, self._trie, messages, slot)
 
     def stats(self) -> dict[str, int | float]:
         levels, widest = self._trie.level_start, int(self._trie.widest[0])
         return {**super().stats(), "nodes": int(levels[-1]), "depth": len(levels) - 1, "widest_node": widest}
 
     def built_arrays(self) -> dict[str, NDArray[Any]]:
-        return {**prefixed("filed", self._filed), **prefixed("trie", self._trie)}
+        return {**prefixed("entries", self._entries), **prefixed("trie", self._trie)}
 
     def restore_built(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        self._filed = FiledArrays(*(arrays[f"filed_{name}"] for name in FiledArrays._fields))
+        self._entries = TrieEntries(*(arrays[f"entries_{name}"] for name in TrieEntries._fields))
         self._trie = TrieArrays(*(arrays[f"trie_{name}"] for name in TrieArrays._fields))
 
 
 def walk_stack(trie: TrieArrays, ranked: RankedMessages) -> NDArray[np.int32]:
-    """Room for a walk of any message of the batch: depth first, at most one node's children are pending per level."""
+    """A stack for the walk of any message of the batch: depth first, at most one node's children are pending per level."""
     most_words = int(np.diff(ranked.start).max(initial=1))
     return np.empty(2 * (len(trie.level_start) * min(int(trie.widest[0]), most_words) + 1), np.int32)
 
@@ -108,3 +105,28 @@ def walk_stack(trie: TrieArrays, ranked: RankedMessages) -> NDArray[np.int32]:
 def prefixed(name: str, layout: Any) -> dict[str, NDArray[Any]]:
     """The arrays of a layout as they are saved."""
     return {f"{name}_{field}": array for field, array in layout._asdict().items()}
+
+
+def explain_trie(entries: TrieEntries, trie: TrieArrays, messages: MessageBatch, slot: int) -> list[str]:
+    """One line per node on the path of the clause, up to the one that the message does not enter."""
+    arrays = messages.arrays
+    position = int(np.flatnonzero(entries.clause == slot)[0])
+    keyword_of = {int(rank): keyword for keyword, rank in enumerate(entries.rank)}
+    message_ranks = set(arrays.keyword[: arrays.keyword_start[1]].tolist())
+    lines: list[str] = []
+    node = 0
+    while True:
+        x0, y0, x1, y1 = trie.box[4 * node : 4 * node + 4].tolist()
+        keyword = keyword_of[int(trie.word[node])] if node else None
+        name = "root" if keyword is None else f"keyword {keyword}"
+        if keyword is not None and keyword not in message_ranks:
+            return [*lines, f"{name}: not entered, the message lacks it"]
+        n_below = int(trie.stop[node] - trie.first[node])
+        if x0 > arrays.x1[0] or arrays.x0[0] > x1 or y0 > arrays.y1[0] or arrays.y0[0] > y1:
+            return [*lines, f"{name}: the box {(x0, y0, x1, y1)} around its {n_below} clauses misses the message"]
+        lines.append(f"{name}: entered, {n_below} clauses below")
+        if position < trie.ending_stop[node]:
+            n_ending = int(trie.ending_stop[node] - trie.first[node])
+            return [*lines, f"{n_ending} clauses end here: their boxes are verified"]
+        children = slice(int(trie.child_start[node]), int(trie.child_start[node + 1]))
+        node = children.start + int(np.searchsorted(trie.stop[children], position, side="right"))

@@ -16,7 +16,7 @@ from nearcast.engine.groups import Groups, Work
 from nearcast.engine.kernel_calls import Stamps, run_until_it_fits
 from nearcast.engine.registry import Parameters
 from nearcast.errors import IndexParameterError
-from nearcast.papers.boolean.kernels.rtree import N_NODES, NO_NODE, PLACES, ROOT, RTreeArrays, empty_rtree, pack, with_room
+from nearcast.papers.boolean.kernels.rtree import N_NODES, NO_NODE, ROOT, WIDTH, RTreeArrays, empty_rtree, pack, resized_tree
 from nearcast.papers.boolean.spatial_first.kernels import insert_clauses, match_messages
 
 _INSERT_BLOCK = 1024
@@ -60,36 +60,36 @@ class SpatialFirst(BooleanIndex):
             block = slots[first : first + _INSERT_BLOCK]
             # Half of a node's entries stay at each split, so n insertions make at most this many nodes on each level.
             splits = 2 * len(block) // self.parameters.node_capacity + 2
-            self._tree = with_room(self._tree, int(self._tree.head[N_NODES]) + splits * (self._height() + 2))
+            self._tree = resized_tree(self._tree, int(self._tree.head[N_NODES]) + splits * (self._height() + 2))
             insert_clauses(self._tree, layout, block)
 
     def delete(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> None:
-        """Dead clauses stay in their leaves and are skipped until the next build."""
+        """Dead clauses remain in their leaves and are skipped until the next build."""
 
     def match(self, clauses: ClauseStore, messages: MessageBatch) -> tuple[Groups, Work]:
         stamp, mark = self._stamps.take(messages.n_keywords, len(messages))
         layout, tree = clauses.layout(), self._tree
         # Depth first: at most one node's children are pending per level.
-        scratch = (stamp, np.empty((self._height() + 1) * int(tree.head[PLACES]), np.int32))
+        scratch = (stamp, np.empty((self._height() + 1) * int(tree.head[WIDTH]), np.int32))
         return run_until_it_fits(
             len(messages),
             lambda first, n_out, output: match_messages(tree, layout, messages.arrays, scratch, mark, first, n_out, output),
         )
 
     def explain(self, clauses: ClauseStore, messages: MessageBatch, slot: int) -> list[str]:
-        tree, places = self._tree, int(self._tree.head[PLACES])
+        tree, width = self._tree, int(self._tree.head[WIDTH])
         arrays = messages.arrays
         n_nodes = int(tree.head[N_NODES])
         leaves = np.flatnonzero(tree.level[:n_nodes] == 0)
-        leaf = next(n for n in leaves if slot in tree.child[n * places : n * places + tree.n_entries[n]])
+        leaf = next(n for n in leaves if slot in tree.child[n * width : n * width + tree.n_entries[n]])
         path = []
-        node, wanted = int(leaf), slot
+        node, child = int(leaf), slot
         while node != NO_NODE:
-            entry = node * places + int(np.flatnonzero(tree.child[node * places : (node + 1) * places] == wanted)[0])
+            entry = node * width + int(np.flatnonzero(tree.child[node * width : (node + 1) * width] == child)[0])
             box = (float(tree.x0[entry]), float(tree.y0[entry]), float(tree.x1[entry]), float(tree.y1[entry]))
             is_met = box[0] <= arrays.x1[0] and arrays.x0[0] <= box[2] and box[1] <= arrays.y1[0] and arrays.y0[0] <= box[3]
             path.append(f"level {int(tree.level[node])}, node {node}: box {box} {'meets' if is_met else 'misses'} the message")
-            node, wanted = int(tree.parent[node]), node
+            node, child = int(tree.parent[node]), node
         return path[::-1]
 
     def stats(self) -> dict[str, int | float]:

@@ -6,18 +6,18 @@ from nearcast.kernels.boxes import meets
 from nearcast.kernels.compile import kernel
 from nearcast.kernels.keyword_sets import has_all, mark_keywords
 from nearcast.kernels.layouts import CANDIDATES, NODES
-from nearcast.papers.boolean.kernels.rtree import PLACES, ROOT, insert_item
+from nearcast.papers.boolean.kernels.rtree import ROOT, WIDTH, insert_item
 
 
 @kernel
 def match_messages(tree, clauses, messages, scratch, mark, first, n_out, output):
     """Append every matching pair; see `kernel_calls.run_until_it_fits` for `first`, `n_out` and the result.
 
-    A clause stands in one leaf, and a leaf has one parent: no pair is found twice.
+    A clause is in one leaf, and a leaf has one parent: no pair is found twice.
     """
     stamp, stack = scratch
     ex0, ey0, ex1, ey1, child = tree.x0, tree.y0, tree.x1, tree.y1, tree.child
-    n_entries, level, places = tree.n_entries, tree.level, tree.head[PLACES]
+    n_entries, level, width = tree.n_entries, tree.level, tree.head[WIDTH]
     is_alive, keyword_start, keyword = clauses.is_alive, clauses.keyword_start, clauses.keyword
     mx0, my0, mx1, my1 = messages.x0, messages.y0, messages.x1, messages.y1
     message_start, message_keyword = messages.keyword_start, messages.keyword
@@ -35,7 +35,7 @@ def match_messages(tree, clauses, messages, scratch, mark, first, n_out, output)
             node = stack[n_pending]
             n_visited += 1
             is_leaf = level[node] == 0
-            for entry in range(node * places, node * places + n_entries[node]):
+            for entry in range(node * width, node * width + n_entries[node]):
                 if not meets(ex0[entry], ey0[entry], ex1[entry], ey1[entry], x0, y0, x1, y1):
                     continue
                 if not is_leaf:
@@ -59,7 +59,7 @@ def match_messages(tree, clauses, messages, scratch, mark, first, n_out, output)
 
 @kernel
 def insert_clauses(tree, clauses, slots):
-    """Insert clauses one by one; the tree has room for the splits."""
+    """Insert clauses one by one; the tree has the capacity for the splits."""
     for i in range(slots.size):
         slot = slots[i]
         insert_item(tree, clauses.x0[slot], clauses.y0[slot], clauses.x1[slot], clauses.y1[slot], slot)

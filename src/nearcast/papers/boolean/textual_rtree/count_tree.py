@@ -17,8 +17,8 @@ from nearcast.papers.boolean.buffered import BufferedIndex
 from nearcast.papers.boolean.kernels.keyword_lists import NO_KEYWORD, KeywordListArrays, file_lists
 from nearcast.papers.boolean.kernels.rtree import (
     N_NODES,
-    PLACES,
     ROOT,
+    WIDTH,
     RTreeArrays,
     empty_rtree,
     entries_of_level,
@@ -28,8 +28,7 @@ from nearcast.papers.boolean.kernels.rtree import (
 )
 from nearcast.papers.boolean.textual_rtree.kernels.match import match_by_counts
 from nearcast.papers.boolean.textual_rtree.keyword_order import KeywordOrder
-from nearcast.papers.boolean.textual_rtree.layout import CountTreeArrays
-from nearcast.papers.boolean.textual_rtree.parameters import TextualRTreeParameters
+from nearcast.papers.boolean.textual_rtree.layout import CountTreeArrays, TextualRTreeParameters
 
 
 class CountTree(BufferedIndex):
@@ -52,7 +51,7 @@ class CountTree(BufferedIndex):
         boxes = [layout.x0[slots], layout.y0[slots], layout.x1[slots], layout.y1[slots]]
         tree = pack(boxes, slots, self.parameters.node_capacity)
         if self.parameters.root == "wide":
-            # With few children of the root, the first keyword would be looked up almost without regard to the place.
+            # With few children of the root, the first keyword would be looked up almost regardless of the location.
             tree = widen_root(tree)
         in_leaves = tree.child[entries_of_level(tree, 0)]
         order = KeywordOrder.of_clauses(self.parameters.selection, self.parameters.seed, layout, in_leaves, n_keywords)
@@ -65,7 +64,7 @@ class CountTree(BufferedIndex):
         longest = int(np.diff(messages.arrays.keyword_start).max(initial=0))
         # Depth first: at most one node's children are pending per level.
         stack = np.empty(
-            self._height() * int(index.tree.head[PLACES]) + int(index.tree.n_entries[index.tree.head[ROOT]]) + 1, np.int32
+            self._height() * int(index.tree.head[WIDTH]) + int(index.tree.n_entries[index.tree.head[ROOT]]) + 1, np.int32
         )
         found = np.empty(longest + 1, np.int64)
 
@@ -82,7 +81,7 @@ class CountTree(BufferedIndex):
         tree, arrays, lists = self._index.tree, messages.arrays, self._index.lists
         rank = int(np.flatnonzero(self._index.slot == slot)[0])
         n_listed, height = int(self._index.n_listed[rank]), self._height()
-        told = []
+        lines = []
         for node, entry in path_to_item(tree, slot):
             is_leaf = tree.level[node] == 0
             group = int(tree.head[N_NODES]) + node if is_leaf else int(tree.child[entry])
@@ -94,16 +93,16 @@ class CountTree(BufferedIndex):
             present = sum(keyword == NO_KEYWORD or keyword in arrays.keyword for keyword in keywords)
             box = (float(tree.x0[entry]), float(tree.y0[entry]), float(tree.x1[entry]), float(tree.y1[entry]))
             is_met = box[0] <= arrays.x1[0] and arrays.x0[0] <= box[2] and box[1] <= arrays.y1[0] and arrays.y0[0] <= box[3]
-            told.append(
+            lines.append(
                 f"depth {height + 1 - int(tree.level[node])}, node {node}: listed under {len(keywords)} of its {n_listed} "
                 f"keywords, {present} of them in the message; next box {box} {'meets' if is_met else 'misses'} the message"
             )
-        return told
+        return lines
 
     def stats(self) -> dict[str, int | float]:
         lists = self._index.lists
-        own = {"nodes": int(self._index.tree.head[N_NODES]), "depth": self._height() + 1}
-        return {**super().stats(), **own, "lists": len(lists.keyword), "listed_keywords": len(lists.item)}
+        sizes = {"nodes": int(self._index.tree.head[N_NODES]), "depth": self._height() + 1}
+        return {**super().stats(), **sizes, "lists": len(lists.keyword), "listed_keywords": len(lists.item)}
 
     def _height(self) -> int:
         tree = self._index.tree
@@ -127,7 +126,7 @@ def place_keywords(tree: RTreeArrays, start: NDArray[np.int64], keyword: NDArray
     """
     entries = entries_of_level(tree, 0)
     n_levels = int(tree.level[tree.head[ROOT]]) + 1
-    leaf = entries // tree.head[PLACES]
+    leaf = entries // tree.head[WIDTH]
     n_listed = np.diff(start)
     rank = np.repeat(np.arange(len(entries)), n_listed)
     position = np.arange(len(keyword)) - start[:-1][rank] + 1

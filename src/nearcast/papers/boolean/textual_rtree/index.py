@@ -14,7 +14,7 @@ from nearcast.columns.messages import MessageBatch
 from nearcast.engine.groups import Groups, Work
 from nearcast.engine.registry import Parameters
 from nearcast.papers.boolean.textual_rtree.count_tree import CountTree
-from nearcast.papers.boolean.textual_rtree.parameters import TextualRTreeParameters
+from nearcast.papers.boolean.textual_rtree.layout import TextualRTreeParameters
 from nearcast.papers.boolean.textual_rtree.set_tree import SetTree
 
 

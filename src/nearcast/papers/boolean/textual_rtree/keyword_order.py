@@ -14,7 +14,7 @@ from nearcast.columns.clauses import take_lists
 from nearcast.kernels import sorting
 from nearcast.kernels.layouts import ClauseArrays
 from nearcast.papers.boolean.kernels.keyword_lists import NO_KEYWORD
-from nearcast.papers.boolean.textual_rtree.kernels import order
+from nearcast.papers.boolean.textual_rtree.kernels import maintain
 
 GRID_SIDE = 100
 _LAST = np.iinfo(np.int64).max
@@ -55,7 +55,7 @@ class KeywordOrder:
             weight = _local_frequency(clauses, slots, start, keyword)
         else:
             weight = known[keyword]
-        order.order_keywords(start, keyword, weight, known)
+        maintain.order_keywords(start, keyword, weight, known)
         return _with_no_keyword(start, keyword)
 
     def _known_weight(self, n_keywords: int) -> NDArray[np.int64]:
@@ -67,7 +67,7 @@ class KeywordOrder:
 
 
 def greedy_ranks(start: NDArray[np.int64], keyword: NDArray[np.int32], frequency: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The place of each keyword in the greedy order that covers every clause; those not needed follow, frequent ones first."""
+    """The rank of each keyword in the greedy order that covers every clause; unneeded ones follow, frequent ones first."""
     n_clauses, n_keywords = len(start) - 1, len(frequency)
     holder_start = np.zeros(n_keywords + 1, np.int64)
     sorting.offsets_from_counts(frequency, holder_start)
@@ -76,7 +76,7 @@ def greedy_ranks(start: NDArray[np.int64], keyword: NDArray[np.int32], frequency
     sorting.fill_lists(keyword, clause, holder_start[:-1].copy(), holder)
     rank = n_keywords + (n_clauses - frequency)
     heap, is_covered = np.empty(n_keywords, np.int64), np.zeros(n_clauses, np.bool_)
-    order.pick_greedily(start, keyword, holder_start, holder, frequency.copy(), heap, is_covered, rank)
+    maintain.pick_greedily(start, keyword, holder_start, holder, frequency.copy(), heap, is_covered, rank)
     return rank
 
 

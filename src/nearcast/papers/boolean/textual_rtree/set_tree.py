@@ -21,22 +21,21 @@ from nearcast.papers.boolean.kernels.keyword_lists import NO_KEYWORD, distinct_p
 from nearcast.papers.boolean.kernels.rtree import (
     N_NODES,
     NO_NODE,
-    PLACES,
     ROOT,
+    WIDTH,
     RTreeArrays,
     empty_rtree,
     entries_of_level,
     pack,
     path_to_item,
-    with_room,
+    resized_tree,
 )
 from nearcast.papers.boolean.textual_rtree.kernels.maintain import file_clauses
 from nearcast.papers.boolean.textual_rtree.kernels.match import match_by_sets
 from nearcast.papers.boolean.textual_rtree.keyword_order import KeywordOrder
-from nearcast.papers.boolean.textual_rtree.layout import SetTreeArrays
-from nearcast.papers.boolean.textual_rtree.parameters import TextualRTreeParameters
+from nearcast.papers.boolean.textual_rtree.layout import SetTreeArrays, TextualRTreeParameters
 
-# Insertions use frequencies of the last build and pack worse; so build anew when they are the majority.
+# Insertions use frequencies of the last build and pack worse, so rebuild when they are the majority.
 _LEAST_INSERTED = 64
 
 
@@ -88,16 +87,16 @@ class SetTree(BooleanIndex):
             self._index = self._index._replace(representative=representative)
         first = 0
         while (first := file_clauses(self._index, layout, slots, first)) < len(slots):
-            self._index = _with_room(self._index)
+            self._index = _with_capacity(self._index)
 
     def delete(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> None:
-        """Dead clauses stay in their leaves, and their keywords in the sets, until the next build."""
+        """Dead clauses remain in their leaves, and their keywords in the sets, until the next build."""
 
     def match(self, clauses: ClauseStore, messages: MessageBatch) -> tuple[Groups, Work]:
         stamp, mark = self._stamps.take(messages.n_keywords, len(messages))
         layout, index = clauses.layout(), self._index
         # Depth first: at most one node's children are pending per level.
-        scratch = (stamp, np.empty((self._height() + 1) * int(index.tree.head[PLACES]), np.int32))
+        scratch = (stamp, np.empty((self._height() + 1) * int(index.tree.head[WIDTH]), np.int32))
         return run_until_it_fits(
             len(messages),
             lambda first, n_out, output: match_by_sets(index, layout, messages.arrays, scratch, mark, first, n_out, output),
@@ -105,17 +104,17 @@ class SetTree(BooleanIndex):
 
     def explain(self, clauses: ClauseStore, messages: MessageBatch, slot: int) -> list[str]:
         tree, arrays = self._index.tree, messages.arrays
-        told = []
+        lines = []
         for node, entry in path_to_item(tree, slot):
             members = self._set_of(node)
             common = np.intersect1d(members, np.append(arrays.keyword, NO_KEYWORD))
             box = (float(tree.x0[entry]), float(tree.y0[entry]), float(tree.x1[entry]), float(tree.y1[entry]))
             is_met = box[0] <= arrays.x1[0] and arrays.x0[0] <= box[2] and box[1] <= arrays.y1[0] and arrays.y0[0] <= box[3]
-            told.append(
+            lines.append(
                 f"level {int(tree.level[node])}, node {node}: {len(common)} of its {len(members)} keywords are in the message; "
                 f"next box {box} {'meets' if is_met else 'misses'} the message"
             )
-        return told
+        return lines
 
     def _set_of(self, node: int) -> NDArray[np.int32]:
         sets = self._index.sets
@@ -148,7 +147,7 @@ class SetTree(BooleanIndex):
 def _listed_pairs(tree: RTreeArrays, clauses: ClauseArrays, representative: NDArray[np.int32]) -> NDArray[np.int32]:
     """Every pair of node and keyword of its set, sorted: a row of nodes and a row of keywords."""
     entries = entries_of_level(tree, 0)
-    node, clause = entries // tree.head[PLACES], tree.child[entries]
+    node, clause = entries // tree.head[WIDTH], tree.child[entries]
     if len(representative):
         keyword = representative[clause]
     else:
@@ -165,18 +164,18 @@ def _listed_pairs(tree: RTreeArrays, clauses: ClauseArrays, representative: NDAr
 
 
 def _set_tree(tree: RTreeArrays, pairs: NDArray[np.int32], representative: NDArray[np.int32]) -> SetTreeArrays:
-    """`pairs` of node and keyword stand in the order of the nodes, as leaves are numbered first."""
+    """`pairs` of node and keyword are in the order of the nodes, as leaves are numbered first."""
     size = np.bincount(pairs[0], minlength=len(tree.level)).astype(np.int32)
     start = np.cumsum(size, dtype=np.int64) - size
     n_items = np.array([pairs.shape[1]], np.int64)
     return SetTreeArrays(tree, ListPool(start, size, size.copy(), pairs[1].copy(), n_items), representative)
 
 
-def _with_room(index: SetTreeArrays) -> SetTreeArrays:
-    """Room for more nodes and larger sets; called again if that is not enough."""
+def _with_capacity(index: SetTreeArrays) -> SetTreeArrays:
+    """The same with capacity for more nodes and larger sets; called again if that is not enough."""
     tree = index.tree
     if int(tree.head[N_NODES]) + int(tree.level[tree.head[ROOT]]) + 2 > len(tree.level):
-        tree = with_room(tree, len(tree.level) + len(tree.level) // 4 + 16)
+        tree = resized_tree(tree, len(tree.level) + len(tree.level) // 4 + 16)
         per_node = {name: resized(getattr(index.sets, name), len(tree.level)) for name in ("start", "size", "capacity")}
         return index._replace(tree=tree, sets=index.sets._replace(**per_node))
     item = resized(index.sets.item, len(index.sets.item) * 5 // 4 + 1024)

@@ -8,13 +8,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from nearcast.columns.clauses import ClauseStore
+from nearcast.columns.frames import frame_of
 from nearcast.columns.growing import resized
+from nearcast.engine.groups import Groups, Work
+from nearcast.engine.kernel_calls import run_until_it_fits
 from nearcast.kernels.hashing import rehash
 from nearcast.kernels.pools import N_CLASSES, NO_CHUNK
 from nearcast.moving.index import Boxes
 from nearcast.moving.live_messages import LiveMessages
-from nearcast.papers.moving.grid_lists.kernels import lists
-from nearcast.papers.moving.grid_lists.layout import (
+from nearcast.papers.moving.grid_lists import kernels
+from nearcast.papers.moving.grid_lists.kernels import (
     CATCH_ALL,
     HEAD_FIELDS,
     N_BUILT,
@@ -27,6 +31,7 @@ from nearcast.papers.moving.grid_lists.layout import (
     WANTED_LISTS,
     WANTED_SLOTS,
     GridArrays,
+    look_for_messages,
 )
 
 _FEWEST_SLOTS = 64
@@ -79,7 +84,7 @@ class GridSide:
     def file(self, postings: Postings) -> None:
         first, wanted = 0, np.zeros(WANTED_FIELDS, np.int64)
         while True:
-            first = lists.file_postings(self.lists, postings.owner, postings.value, *postings.boxes, first, wanted)
+            first = kernels.file_postings(self.lists, postings.owner, postings.value, *postings.boxes, first, wanted)
             if first == len(postings.owner):
                 return
             self.grow(wanted)
@@ -89,7 +94,7 @@ class GridSide:
         self.lists = _with_room(self.lists, wanted)
 
     def unfile(self, postings: Postings) -> None:
-        lists.unfile_postings(self.lists, postings.owner, postings.value, *postings.boxes)
+        kernels.unfile_postings(self.lists, postings.owner, postings.value, *postings.boxes)
 
     def stats(self, what: str) -> dict[str, int | float]:
         head = self.lists.head
@@ -147,3 +152,59 @@ def _with_room(grid: GridArrays, wanted: NDArray[np.int64]) -> GridArrays:
     n = needed_lists * 3 // 2 + 16
     columns = {name: resized(getattr(grid, name), n, None, n_lists, needed_lists) for name in ("start", "size", "room")}
     return grid._replace(**columns, item=resized(grid.item, needed_items * 3 // 2 + 16, None, n_items, needed_items))
+
+
+class MessageGrid:
+    """Each message in the lists of all its keywords; a clause looks into those of its rarest."""
+
+    def __init__(self, shape: Shape) -> None:
+        self._shape = shape
+        self._side = GridSide(shape)
+        self._n_with: NDArray[np.int64] = np.zeros(1, np.int64)
+
+    def build(self, messages: LiveMessages) -> None:
+        """Forget everything and store the living."""
+        slots, live = messages.slots(), messages.layout()
+        frame = frame_of(live.x0[slots], live.y0[slots], live.x1[slots], live.y1[slots], self._shape.side)
+        postings = postings_of_messages(messages, slots)
+        self._n_with = np.zeros(1, np.int64)
+        self._count(postings)
+        self._side.build(postings, frame)
+
+    def store(self, messages: LiveMessages, slots: NDArray[np.int32]) -> None:
+        postings = postings_of_messages(messages, slots)
+        self._count(postings)
+        self._side.file(postings)
+        if self._side.is_outgrown:
+            self.build(messages)
+
+    def _count(self, postings: Postings) -> None:
+        count = np.bincount(postings.owner, minlength=len(self._n_with))
+        count[: len(self._n_with)] += self._n_with
+        self._n_with = count.astype(np.int64)
+
+    def find_messages(
+        self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], excluded: Boxes
+    ) -> tuple[Groups, Work]:
+        layout, live, lists, n_with = clauses.layout(), messages.layout(), self._side.lists, self._n_with
+        return run_until_it_fits(
+            len(slots),
+            lambda first, n_out, output: look_for_messages(
+                lists, n_with, layout, live, slots, tuple(excluded), first, n_out, output
+            ),
+            is_by_clause=True,
+        )
+
+    def stats(self) -> dict[str, int | float]:
+        return self._side.stats("message")
+
+    @property
+    def n_bytes(self) -> int:
+        return self._side.n_bytes + self._n_with.nbytes
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        return {"n_with": self._n_with, **self._side.arrays()}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        self._n_with = arrays["n_with"]
+        self._side.restore(arrays)

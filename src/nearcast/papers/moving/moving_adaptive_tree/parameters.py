@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nearcast.errors import IndexParameterError
-from nearcast.papers.boolean.adaptive_tree.parameters import AdaptiveTreeParameters
+from nearcast.papers.boolean.adaptive_tree.index import AdaptiveTreeParameters
 
 _CHOICES = {"message_lists": ("tree", "keyword_grid", "space_grid"), "costs": ("matching", "moving")}
 _MOST_COPIES = 4096

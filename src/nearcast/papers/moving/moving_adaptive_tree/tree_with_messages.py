@@ -17,7 +17,7 @@ from nearcast.kernels.layouts import CANDIDATES, NODES, ClauseArrays, Output
 from nearcast.kernels.pools import N_CLASSES, NO_CHUNK
 from nearcast.moving.index import Boxes
 from nearcast.moving.live_messages import LiveMessages
-from nearcast.papers.boolean.adaptive_tree.allocate import with_room
+from nearcast.papers.boolean.adaptive_tree.allocate import resized_tree
 from nearcast.papers.boolean.adaptive_tree.index import AdaptiveTree
 from nearcast.papers.boolean.adaptive_tree.kernels import maintain as plain
 from nearcast.papers.boolean.adaptive_tree.layout import (
@@ -31,12 +31,11 @@ from nearcast.papers.boolean.adaptive_tree.layout import (
     POSITION,
     MotionArrays,
 )
-from nearcast.papers.moving.moving_adaptive_tree.kernels import maintain, store_messages
+from nearcast.papers.moving.moving_adaptive_tree.kernels import maintain, message_lists
 from nearcast.papers.moving.moving_adaptive_tree.kernels.find_messages import look_in_lists
+from nearcast.papers.moving.moving_adaptive_tree.kernels.maintain import FULL, move_clauses
 from nearcast.papers.moving.moving_adaptive_tree.kernels.message_lists import drop_dead, pack_lists, packed_size
-from nearcast.papers.moving.moving_adaptive_tree.kernels.move import FULL, move_clauses
-from nearcast.papers.moving.moving_adaptive_tree.kernels.move_diff import N_PAIRS, TRAVEL_COUNTERS
-from nearcast.papers.moving.moving_adaptive_tree.kernels.move_entries import note_homes
+from nearcast.papers.moving.moving_adaptive_tree.kernels.move_diff import N_PAIRS, TRAVEL_COUNTERS, note_homes
 from nearcast.papers.moving.moving_adaptive_tree.layout import (
     HEAD_FIELDS,
     LIST_FIELDS,
@@ -104,8 +103,8 @@ class ListedTree(AdaptiveTree):
         self._fit(messages)
         scratch, position, refines = self._room(messages), 0, self._options.is_refining
         while True:
-            position = store_messages.store_messages(
-                self._tree, self._lists, live, self._work.wanted, scratch, points, position, self._limit, refines
+            position = message_lists.store_messages(
+                self._tree, self._lists, live, self._work.needed, scratch, points, position, self._limit, refines
             )
             if position == len(points):
                 return
@@ -192,7 +191,7 @@ class ListedTree(AdaptiveTree):
             self._work = work._replace(line=line, seen=seen)
             self._fit(messages)
             self._work.state[POSITION] = position
-            tree, expected, lists = self._tree, self._expected, self._lists
+            tree, expected, lists = self._tree, self._inputs, self._lists
             status = change(tree, layout, expected, self._work, self._options, slots, how(), lists, live, scratch, self._limit)
             position = int(self._work.state[POSITION])
             if status == plain.DONE:
@@ -221,7 +220,7 @@ class ListedTree(AdaptiveTree):
 
     def _grow(self, messages: LiveMessages) -> None:
         """More room for whatever was short."""
-        self._tree, self._work = with_room(self._tree, self._work)
+        self._tree, self._work = resized_tree(self._tree, self._work)
         if int(self._lists.head[WANTED_USED]) > len(self._lists.slot):
             self._pack_lists()
         lists = self._lists

@@ -10,6 +10,7 @@ import pytest
 import nearcast as nc
 from nearcast.errors import IndexParameterError
 from nearcast.papers.boolean.adaptive_tree.cost_inputs import HistoryArrays, likelihoods, no_history
+from nearcast.papers.boolean.adaptive_tree.index import AdaptiveTreeParameters
 from nearcast.papers.boolean.adaptive_tree.kernels.match import enter_cuts
 from nearcast.papers.boolean.adaptive_tree.layout import (
     BEFORE_ALL,
@@ -22,7 +23,6 @@ from nearcast.papers.boolean.adaptive_tree.layout import (
     NODE_FIELDS,
     SIZE,
 )
-from nearcast.papers.boolean.adaptive_tree.parameters import AdaptiveTreeParameters
 from nearcast.testing.oracles.boolean import Oracle
 from nearcast.testing.scenarios.boolean import BooleanComparison
 
@@ -76,8 +76,8 @@ def test_a_message_has_as_many_chances_for_a_keyword_as_it_has_keywords() -> Non
     assert likelihoods(rank, frequency, no_history(), 1.0).tolist() == pytest.approx([0.7, 0.3, 0.3])
     assert likelihoods(rank, frequency, no_history(), 2.0).tolist() == pytest.approx([1.0, 0.6, 0.6])
     history = HistoryArrays(np.array([984, 5], np.int64), np.array([984, 984 * 2], np.int64))
-    counted = likelihoods(rank, frequency, history, 9.0)
-    assert counted.tolist() == pytest.approx([16 * 1.0 / 1000, (984 + 16 * 0.6) / 1000, 16 * 1.0 / 1000])
+    counts = likelihoods(rank, frequency, history, 9.0)
+    assert counts.tolist() == pytest.approx([16 * 1.0 / 1000, (984 + 16 * 0.6) / 1000, 16 * 1.0 / 1000])
 
 
 def test_the_cheaper_division_comes_first() -> None:

@@ -29,7 +29,7 @@ def test_keywords_are_counted_in_order(n_clauses: int, n_line: int) -> None:
     order, key = np.arange(n_clauses, dtype=np.int32), np.zeros(n_clauses, np.int32)
     work = Work(order, start, rank, key, np.zeros(n_line, np.int32))
     n_keys, n_exhausted = count_keys(work, 0, n_clauses, 0, 0, n_line)
-    expected, counts = np.unique(rank, return_counts=True)
-    assert key[:n_keys].tolist() == expected.tolist()
-    assert work.line[expected].tolist() == counts.tolist()
+    inputs, counts = np.unique(rank, return_counts=True)
+    assert key[:n_keys].tolist() == inputs.tolist()
+    assert work.line[inputs].tolist() == counts.tolist()
     assert n_exhausted == 1

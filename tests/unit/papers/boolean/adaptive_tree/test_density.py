@@ -7,7 +7,7 @@ import pytest
 
 from nearcast.kernels.layouts import ClauseArrays
 from nearcast.papers.boolean.adaptive_tree.cost_inputs import density_of_clauses
-from nearcast.papers.boolean.adaptive_tree.kernels.density import mass_below
+from nearcast.papers.boolean.adaptive_tree.kernels.by_space import count_below
 
 
 def clauses_at(x: list[float], y: list[float]) -> ClauseArrays:
@@ -22,22 +22,22 @@ def test_all_mass_lies_below_the_upper_right_corner_and_none_below_the_lower_lef
     x, y = rng.random(2000).tolist(), rng.random(2000).tolist()
     density = density_of_clauses(clauses_at(x, y), np.arange(2000, dtype=np.int32), True)
     assert density.frame[6] == 8
-    total = mass_below(density.mass, density.frame, 2.0, 1e300)
+    total = count_below(density.count_sum, density.frame, 2.0, 1e300)
     assert total == pytest.approx(2000 * 1.05)
-    assert mass_below(density.mass, density.frame, -1.0, 0.5) == 0.0
-    half = mass_below(density.mass, density.frame, 0.5, 2.0)
+    assert count_below(density.count_sum, density.frame, -1.0, 0.5) == 0.0
+    half = count_below(density.count_sum, density.frame, 0.5, 2.0)
     assert half == pytest.approx(total / 2, rel=0.1)
 
 
 def test_without_guessing_mass_is_area() -> None:
     density = density_of_clauses(clauses_at([0.0, 0.0, 0.0, 10.0], [0.0, 0.0, 0.0, 4.0]), np.arange(4, dtype=np.int32), False)
-    whole = mass_below(density.mass, density.frame, 10.0, 4.0)
-    assert mass_below(density.mass, density.frame, 2.5, 4.0) <= whole / 2
+    whole = count_below(density.count_sum, density.frame, 10.0, 4.0)
+    assert count_below(density.count_sum, density.frame, 2.5, 4.0) <= whole / 2
 
 
 def test_a_region_of_no_width_and_one_of_all_numbers_have_finite_mass() -> None:
     for x in ([3.0, 3.0], [-1.7e308, 1.7e308], [1e-310, 2e-310]):
         density = density_of_clauses(clauses_at(x, [0.0, 1.0]), np.arange(2, dtype=np.int32), True)
-        assert np.isfinite(mass_below(density.mass, density.frame, 1.0, 1.0))
+        assert np.isfinite(count_below(density.count_sum, density.frame, 1.0, 1.0))
     nowhere = density_of_clauses(clauses_at([], []), np.arange(0, dtype=np.int32), False)
-    assert mass_below(nowhere.mass, nowhere.frame, 1.0, 1.0) >= 0.0
+    assert count_below(nowhere.count_sum, nowhere.frame, 1.0, 1.0) >= 0.0

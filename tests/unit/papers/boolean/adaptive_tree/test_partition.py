@@ -17,46 +17,46 @@ def running(values: Values) -> Values:
     return np.concatenate([[0.0], np.cumsum(values)])
 
 
-def cost_of(weight: Values, mass: Values, bound: list[int]) -> float:
-    return sum(float(group_cost(weight, weight, mass, i, j)) for i, j in pairwise(bound))
+def cost_of(weight: Values, chance: Values, bound: list[int]) -> float:
+    return sum(float(group_cost(weight, weight, chance, i, j)) for i, j in pairwise(bound))
 
 
-def cheapest(weight: Values, mass: Values, n_groups: int) -> float:
+def cheapest(weight: Values, chance: Values, n_groups: int) -> float:
     n = len(weight) - 1
-    return min(cost_of(weight, mass, [0, *inner, n]) for inner in combinations(range(1, n), n_groups - 1))
+    return min(cost_of(weight, chance, [0, *inner, n]) for inner in combinations(range(1, n), n_groups - 1))
 
 
-def best(weight: Values, mass: Values, n_groups: int) -> list[int]:
+def best(weight: Values, chance: Values, n_groups: int) -> list[int]:
     n = len(weight) - 1
     bound, row = np.zeros(n_groups + 1, np.int64), np.zeros((2, n + 1))
     choice, stack = np.zeros((n_groups + 1) * (n + 1), np.int32), np.zeros(256, np.int64)
-    best_bounds(weight, mass, n, n_groups, bound, row[0], row[1], choice, stack)
+    best_bounds(weight, chance, n, n_groups, bound, row[0], row[1], choice, stack)
     return [int(b) for b in bound]
 
 
-def quick(weight: Values, mass: Values, n_groups: int) -> list[int]:
+def quick(weight: Values, chance: Values, n_groups: int) -> list[int]:
     bound = np.zeros(n_groups + 1, np.int64)
     even_bounds(weight, weight, len(weight) - 1, n_groups, bound)
-    improve_bounds(weight, weight, mass, n_groups, bound)
+    improve_bounds(weight, weight, chance, n_groups, bound)
     return [int(b) for b in bound]
 
 
 def test_a_group_costs_what_equation_3_says() -> None:
-    weight, mass = running(np.array([4.0, 1.0, 3.0])), running(np.array([0.5, 0.25, 0.125]))
-    assert group_cost(weight, weight, mass, 0, 2) == 5.0 * 0.75
-    assert group_cost(weight, weight, mass, 2, 3) == 3.0 * 0.125
-    assert cost_of(weight, mass, best(weight, mass, 2)) == 4.0 * 0.5 + 4.0 * 0.375
+    weight, chance = running(np.array([4.0, 1.0, 3.0])), running(np.array([0.5, 0.25, 0.125]))
+    assert group_cost(weight, weight, chance, 0, 2) == 5.0 * 0.75
+    assert group_cost(weight, weight, chance, 2, 3) == 3.0 * 0.125
+    assert cost_of(weight, chance, best(weight, chance, 2)) == 4.0 * 0.5 + 4.0 * 0.375
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_the_best_groups_are_as_cheap_as_trying_them_all(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 10))
-    weight, mass = running(rng.integers(1, 50, n).astype(float)), running(rng.random(n))
+    weight, chance = running(rng.integers(1, 50, n).astype(float)), running(rng.random(n))
     for n_groups in range(1, n + 1):
-        bound = best(weight, mass, n_groups)
+        bound = best(weight, chance, n_groups)
         assert all(a < b for a, b in pairwise(bound))
-        assert cost_of(weight, mass, bound) == pytest.approx(cheapest(weight, mass, n_groups))
+        assert cost_of(weight, chance, bound) == pytest.approx(cheapest(weight, chance, n_groups))
 
 
 def test_the_quick_groups_are_never_cheaper_and_seldom_much_dearer() -> None:
@@ -64,10 +64,10 @@ def test_the_quick_groups_are_never_cheaper_and_seldom_much_dearer() -> None:
     ratios = []
     for _ in range(30):
         n = int(rng.integers(20, 200))
-        weight, mass = running(rng.pareto(1.0, n) + 1.0), running(rng.random(n))
-        bound = quick(weight, mass, 10)
+        weight, chance = running(rng.pareto(1.0, n) + 1.0), running(rng.random(n))
+        bound = quick(weight, chance, 10)
         assert all(a < b for a, b in pairwise(bound))
-        ratios.append(cost_of(weight, mass, bound) / cost_of(weight, mass, best(weight, mass, 10)))
+        ratios.append(cost_of(weight, chance, bound) / cost_of(weight, chance, best(weight, chance, 10)))
     assert min(ratios) >= 1.0 - 1e-12
     assert float(np.mean(ratios)) < 1.25
 

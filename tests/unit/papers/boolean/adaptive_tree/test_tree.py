@@ -14,7 +14,7 @@ from nearcast.columns.clauses import ClauseBatch, ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.kernels.layouts import MessageArrays
 from nearcast.kernels.pools import NO_CHUNK, chunk_capacity, size_class
-from nearcast.papers.boolean.adaptive_tree.index import AdaptiveTree
+from nearcast.papers.boolean.adaptive_tree.index import AdaptiveTree, AdaptiveTreeParameters
 from nearcast.papers.boolean.adaptive_tree.layout import (
     BLOCK_FIELDS,
     BOUNDS,
@@ -33,7 +33,6 @@ from nearcast.papers.boolean.adaptive_tree.layout import (
     ROWS,
     TreeArrays,
 )
-from nearcast.papers.boolean.adaptive_tree.parameters import AdaptiveTreeParameters
 
 OPTIONS: list[dict[str, Any]] = [
     {},
@@ -88,9 +87,9 @@ def free_chunks(free: NDArray[np.int32], link: NDArray[Any], rooms: dict[int, in
 def check_pool(chunks: list[tuple[int, int]], n_used: int) -> None:
     """Every element is in exactly one chunk, used or free."""
     end = 0
-    for first, room in sorted(chunk for chunk in chunks if chunk[1]):
+    for first, capacity in sorted(chunk for chunk in chunks if chunk[1]):
         assert first == end
-        end = first + room
+        end = first + capacity
     assert end == n_used
 
 

@@ -11,12 +11,11 @@ import nearcast as nc
 from nearcast.columns.messages import MessageBatch
 from nearcast.errors import IndexParameterError
 from nearcast.kernels.layouts import MessageArrays
-from nearcast.papers.boolean.cost_filter import calibrate
+from nearcast.papers.boolean.cost_filter import costs as cost_model
 from nearcast.papers.boolean.cost_filter import index as module
 from nearcast.papers.boolean.cost_filter.costs import cost_figures
 from nearcast.papers.boolean.cost_filter.index import CostFilter
-from nearcast.papers.boolean.cost_filter.kernels import pruning_is_dearer
-from nearcast.papers.boolean.cost_filter.layout import LOOK, QUADTREE_STEP, TRIE_STEP
+from nearcast.papers.boolean.cost_filter.kernels import QUADTREE_STEP, TEST, TRIE_STEP, pruning_is_dearer
 from nearcast.testing.budget import Budget
 from nearcast.testing.scenarios.boolean import run_boolean_worlds
 from nearcast.testing.scenarios.worlds import WorldMaker
@@ -92,10 +91,10 @@ def test_whatever_is_chosen_the_answers_are_the_oracles(
 def test_pruning_looks_at_fewer_clauses_than_the_lists_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     bias(monkeypatch, QUADTREE_ONLY)
     direct = built()
-    found = {(d.subscription_id, d.message_id) for d in direct.publish(WORLD[1])}
+    list_nodes = {(d.subscription_id, d.message_id) for d in direct.publish(WORLD[1])}
     bias(monkeypatch, QUADTREE_ONLY, 1e9)
     pruned = built()
-    assert {(d.subscription_id, d.message_id) for d in pruned.publish(WORLD[1])} == found
+    assert {(d.subscription_id, d.message_id) for d in pruned.publish(WORLD[1])} == list_nodes
     assert pruned.report.candidates <= direct.report.candidates
     assert pruned.report.nodes_visited > direct.report.nodes_visited
 
@@ -121,8 +120,8 @@ def test_estimates_are_equations_one_and_three_when_every_step_costs_one() -> No
     trie, tree = index._trie, index._tree
     x, y = float(tree.frame[0]), float(tree.frame[3])
     estimated = index.estimates(batch([list(range(6)), []], [[x, y, x, y]] * 2))
-    rank = index._filed.rank
-    n, n_ranks = int(np.count_nonzero(rank[:6] >= 0)), int(index._filed.n_ranks[0])
+    rank = index._entries.rank
+    n, n_ranks = int(np.count_nonzero(rank[:6] >= 0)), int(index._entries.n_ranks[0])
     sizes = np.diff(trie.level_start)
     expected = 0.0
     for i in range(1, len(sizes)):
@@ -151,7 +150,7 @@ def test_going_on_pays_with_long_lists_and_few_children() -> None:
 def test_calibration_changes_costs_but_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = built(calibrate=False)
     monkeypatch.setattr(module, "LEAST_CALIBRATED", 10)
-    monkeypatch.setattr(calibrate, "N_SAMPLES", 40)
+    monkeypatch.setattr(cost_model, "N_SAMPLES", 40)
     timed = built()
     assert plain.stats()["trie_step_cost"] == plain.stats()["quadtree_step_cost"] == 1
     assert 0 < float(timed.stats()["trie_step_cost"]) != 1
@@ -168,7 +167,7 @@ def test_calibration_takes_its_messages_from_the_history(monkeypatch: pytest.Mon
         taken.append(len(history))
         return history
 
-    monkeypatch.setattr(calibrate, "sample_of", sample_of)
+    monkeypatch.setattr(cost_model, "sample_of", sample_of)
     matcher = built()
     index = index_of(matcher)
     index.build(matcher._subscriptions.clauses, batch([[0, 1], [2]], [[0, 0, 1, 1], [0, 0, 0, 0]]))
@@ -178,8 +177,8 @@ def test_calibration_takes_its_messages_from_the_history(monkeypatch: pytest.Mon
 
 def test_a_sample_of_a_history_is_spread_over_it() -> None:
     history = batch([[i % 7] for i in range(1000)], [[i, 0, i, 0] for i in range(1000)])
-    sample = calibrate.sample_of(history)
-    assert len(sample) == calibrate.N_SAMPLES
+    sample = cost_model.sample_of(history)
+    assert len(sample) == cost_model.N_SAMPLES
     assert (sample.arrays.x0[0], sample.arrays.x0[-1]) == (0, 999)
     assert sample.arrays.keyword.tolist() == [int(x) % 7 for x in sample.arrays.x0]
 
@@ -188,8 +187,8 @@ def test_a_fit_finds_the_costs_it_was_given(monkeypatch: pytest.MonkeyPatch) -> 
     rng = np.random.default_rng(3)
     factors = [np.exp(rng.uniform(0, 6, 200)), np.exp(rng.uniform(0, 6, 200))]
     spent = 0.5 * factors[0] ** 0.8 * factors[1] ** 0.3
-    monkeypatch.setattr(calibrate, "microseconds", lambda run: run())
-    fit = calibrate.fit_cost(factors, lambda rows: float(np.exp(np.log(spent[rows]).mean()) * len(rows)))
+    monkeypatch.setattr(cost_model, "microseconds", lambda run: run())
+    fit = cost_model.fit_cost(factors, lambda rows: float(np.exp(np.log(spent[rows]).mean()) * len(rows)))
     assert fit.unit_cost == pytest.approx(0.5, rel=0.05)
     assert fit.exponent == pytest.approx([0.8, 0.3], abs=0.02)
     assert fit.error < 0.05
@@ -204,7 +203,7 @@ def test_the_explanation_tells_which_structure_was_chosen(monkeypatch: pytest.Mo
 
 def test_saved_costs_are_those_of_the_build(tmp_path: Any) -> None:
     matcher = built()
-    index_of(matcher)._costs.unit_cost[LOOK] = 0.125
+    index_of(matcher)._costs.unit_cost[TEST] = 0.125
     matcher.save(tmp_path / "saved")
     assert nc.Matcher.open(tmp_path / "saved").stats()["look_cost"] == 0.125
 

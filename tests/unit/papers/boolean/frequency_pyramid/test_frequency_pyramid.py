@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import nearcast as nc
 from nearcast.boolean.indexes import BOOLEAN_INDEXES
-from nearcast.boolean.scan.index import Scan
+from nearcast.boolean.scan import Scan
 from nearcast.columns.clauses import ClauseBatch, ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.engine.registry import create
@@ -20,13 +20,19 @@ from nearcast.kernels.hashing import FREE
 from nearcast.kernels.layouts import MessageArrays
 from nearcast.kernels.quadtree import column_of
 from nearcast.papers.boolean.frequency_pyramid import index as pyramid_index
-from nearcast.papers.boolean.frequency_pyramid.allocate import empty_pyramid, empty_work, with_room
-from nearcast.papers.boolean.frequency_pyramid.index import FrequencyPyramid
-from nearcast.papers.boolean.frequency_pyramid.kernels.edges import find_edge, new_nodes
-from nearcast.papers.boolean.frequency_pyramid.kernels.insert import has_room
-from nearcast.papers.boolean.frequency_pyramid.kernels.lists import entry_at, has_clause, list_extra, list_size
-from nearcast.papers.boolean.frequency_pyramid.kernels.shared_lists import join, put_in_list
+from nearcast.papers.boolean.frequency_pyramid.index import FrequencyPyramid, empty_pyramid, empty_work, resized_pyramid
+from nearcast.papers.boolean.frequency_pyramid.kernels.insert import has_capacity
+from nearcast.papers.boolean.frequency_pyramid.kernels.lists import (
+    entry_at,
+    find_edge,
+    has_clause,
+    list_extra,
+    list_size,
+    new_nodes,
+)
+from nearcast.papers.boolean.frequency_pyramid.kernels.shared_lists import put_in_list, share_list
 from nearcast.papers.boolean.frequency_pyramid.layout import (
+    ANCHOR_SHIFT,
     BELOW,
     CLAUSE,
     MASK,
@@ -35,16 +41,15 @@ from nearcast.papers.boolean.frequency_pyramid.layout import (
     N_FREQUENT,
     N_LISTS,
     N_SHARED,
+    N_UNCLEANED,
     NODE_FIELDS,
     NOTHING,
-    OWNER_SHIFT,
     ROOT,
-    UNSWEPT,
     Options,
     PyramidArrays,
 )
 from nearcast.papers.boolean.quadtrees.cost_inputs import frame_of_clauses
-from nearcast.papers.boolean.quadtrees.kernels.cover import keyword_bit
+from nearcast.papers.boolean.quadtrees.kernels.lists import keyword_bit
 from nearcast.testing.oracles.boolean import Oracle
 from nearcast.testing.scenarios.boolean import BooleanComparison
 
@@ -64,8 +69,8 @@ def make_pyramid(**parameters: Any) -> FrequencyPyramid:
 
 
 def batch_of(keywords: list[list[int]], boxes: list[tuple[float, float, float, float]], first: int = 0) -> ClauseBatch:
-    start = np.concatenate([[0], np.cumsum([len(words) for words in keywords])]).astype(np.int64)
-    required = np.array([word for words in keywords for word in words], np.int32)
+    start = np.concatenate([[0], np.cumsum([len(clause_arrays) for clause_arrays in keywords])]).astype(np.int64)
+    required = np.array([word for clause_arrays in keywords for word in clause_arrays], np.int32)
     x0, y0, x1, y1 = (np.array(side, np.float64) for side in zip(*boxes, strict=True))
     return ClauseBatch(np.arange(first, first + len(boxes), dtype=np.int32), start, required, x0, y0, x1, y1)
 
@@ -81,12 +86,12 @@ def random_clauses(rng: np.random.Generator, n: int, first: int, n_keywords: int
 
 
 def random_messages(rng: np.random.Generator, n: int, side: float, n_keywords: int) -> MessageBatch:
-    words = [sorted({int(n_keywords * rng.random() ** 2) for _ in range(6)}) for _ in range(n)]
-    start = np.concatenate([[0], np.cumsum([len(w) for w in words])]).astype(np.int64)
+    clause_arrays = [sorted({int(n_keywords * rng.random() ** 2) for _ in range(6)}) for _ in range(n)]
+    start = np.concatenate([[0], np.cumsum([len(w) for w in clause_arrays])]).astype(np.int64)
     low = rng.integers(-1, 21, (n, 2)) * 0.5
     high = low + rng.random((n, 2)) * side
     sides = [np.ascontiguousarray(values) for values in (low[:, 0], low[:, 1], high[:, 0], high[:, 1])]
-    keyword = np.array([word for w in words for word in w], np.int32)
+    keyword = np.array([word for w in clause_arrays for word in w], np.int32)
     return MessageBatch(MessageArrays(start, keyword, *sides), np.arange(n), MOST_KEYWORDS)
 
 
@@ -94,7 +99,7 @@ def edges_of(index: FrequencyPyramid) -> dict[int, dict[int, int]]:
     edges: dict[int, dict[int, int]] = {}
     for key, value in index._pyramid.slot.reshape(-1, 2).tolist():
         if key != FREE:
-            edges.setdefault((key - 1) >> OWNER_SHIFT, {})[(key - 1) & ((1 << OWNER_SHIFT) - 1)] = value
+            edges.setdefault((key - 1) >> ANCHOR_SHIFT, {})[(key - 1) & ((1 << ANCHOR_SHIFT) - 1)] = value
     return edges
 
 
@@ -108,8 +113,8 @@ def lists_of_cell(index: FrequencyPyramid, edges: dict[int, dict[int, int]], cel
         if number != cell and below != NOTHING:
             found.append(below)
             ends.add(below)
-        for owner, value in edges.get(number, {}).items():
-            assert int(node[NODE_FIELDS * number + MASK]) & int(keyword_bit(owner))
+        for anchor, value in edges.get(number, {}).items():
+            assert int(node[NODE_FIELDS * number + MASK]) & int(keyword_bit(anchor))
             if value >= 0:
                 found.append(value)
             else:
@@ -170,8 +175,8 @@ def assert_answers(index: FrequencyPyramid, clauses: ClauseStore, messages: Mess
     assert groups.n_pairs <= work.candidates <= clauses.n_alive * len(messages)
 
 
-def remove(index: FrequencyPyramid, clauses: ClauseStore, owners: NDArray[Any]) -> None:
-    index.delete(clauses, clauses.remove(owners.astype(np.int32)))
+def remove(index: FrequencyPyramid, clauses: ClauseStore, anchors: NDArray[Any]) -> None:
+    index.delete(clauses, clauses.remove(anchors.astype(np.int32)))
 
 
 @pytest.mark.parametrize("parameters", PARAMETERS, ids=str)
@@ -217,8 +222,8 @@ def quarters_of_two(clauses: ClauseStore) -> tuple[PyramidArrays, Options, tuple
     """Four empty quarters for a clause of keywords 0 and 1 and one of a keyword, which both meet the two lower quarters."""
     layout, options = clauses.layout(), Options(3, 3, 3, 1)
     pyramid, work = empty_pyramid(frame_of_clauses(layout, np.arange(2, dtype=np.int32), 3), 3), empty_work()
-    assert not has_room(pyramid, work, options, 2)
-    pyramid, work = with_room(pyramid, work)
+    assert not has_capacity(pyramid, work, options, 2)
+    pyramid, work = resized_pyramid(pyramid, work)
     return pyramid, options, (int(new_nodes(pyramid, 4)), 1, 0, 0)
 
 
@@ -234,10 +239,10 @@ def test_a_list_is_not_shared_where_a_quarter_would_have_a_clause_twice(swapped:
     put_in_list(pyramid, layout, options, cell, 0, left, 0, 0b11, 0b11)
     put_in_list(pyramid, layout, options, cell, 1, right, 0, 0b11, 0b10)
     start = put_in_list(pyramid, layout, options, cell, 0, 1, 1, 0b11, 0b11)
-    assert join(pyramid, layout.is_alive, options, cell, 1, 1, start, 1) == NOTHING
+    assert share_list(pyramid, layout.is_alive, options, cell, 1, 1, start, 1) == NOTHING
     # A clause that the other quarter has nowhere else may be shared.
     layout.is_alive[0] = 0
-    assert join(pyramid, layout.is_alive, options, cell, 1, 1, start, 1) == start
+    assert share_list(pyramid, layout.is_alive, options, cell, 1, 1, start, 1) == start
     assert pyramid.head[N_SHARED] == 1
 
 
@@ -247,7 +252,7 @@ def test_a_shared_list_is_left_for_a_clause_that_another_quarter_has_already() -
     layout = clauses.layout()
     pyramid, options, cell = quarters_of_two(clauses)
     start = put_in_list(pyramid, layout, options, cell, 0, 2, 1, 0b11, 0b11)
-    assert join(pyramid, layout.is_alive, options, cell, 1, 2, start, 1) == start
+    assert share_list(pyramid, layout.is_alive, options, cell, 1, 2, start, 1) == start
     put_in_list(pyramid, layout, options, cell, 0, 1, 0, 0b11, 0b11)
     own = put_in_list(pyramid, layout, options, cell, 1, 2, 0, 0b11, 0b10)
     assert own != start
@@ -275,7 +280,10 @@ def test_a_keyword_is_frequent_only_where_more_than_a_list_of_living_clauses_hav
 def test_a_clause_whose_rarest_keyword_is_taken_goes_under_another_before_a_trie_is_made() -> None:
     matcher = nc.Matcher("fast", "plane", list_size=1)
     matcher.subscribe(
-        [nc.Subscription(i, words, nc.Box(0, 0, 1, 1)) for i, words in enumerate((["a"], ["a", "b"], ["a", "c"]))]
+        [
+            nc.Subscription(i, clause_arrays, nc.Box(0, 0, 1, 1))
+            for i, clause_arrays in enumerate((["a"], ["a", "b"], ["a", "c"]))
+        ]
     )
     assert matcher.stats()["frequent"] == 0
     matcher.subscribe([nc.Subscription(3, ["b", "a"], nc.Box(0, 0, 1, 1))])
@@ -302,8 +310,8 @@ def test_small_clauses_go_down_and_large_ones_stay() -> None:
 
 def test_the_way_to_a_clause_is_told() -> None:
     matcher = nc.Matcher("fast", "plane", list_size=2, max_depth=3)
-    words = [["a", "b"], ["a"], ["a"], ["a"], ["b"], ["b"], ["b"], ["d"], []]
-    matcher.subscribe([nc.Subscription(i, keywords, nc.Box(i, i, i + 1, i + 1)) for i, keywords in enumerate(words)])
+    clause_arrays = [["a", "b"], ["a"], ["a"], ["a"], ["b"], ["b"], ["b"], ["d"], []]
+    matcher.subscribe([nc.Subscription(i, keywords, nc.Box(i, i, i + 1, i + 1)) for i, keywords in enumerate(clause_arrays)])
     message = nc.Message(1, ["a", "b", "c", "d"], nc.Box(0, 0, 9, 9))
     told = [matcher.explain(message, i).path[0] for i in range(9)]
     assert told[7] == "depth 0, column 0, row 0: list of 1 clauses of keyword 2, each verified"
@@ -350,10 +358,10 @@ def test_the_cleaner_comes_round_and_then_nobody_looks_for_dead_clauses() -> Non
     before = int(index._pyramid.head[N_ENTRIES])
     remove(index, clauses, np.arange(0, 80))
     n_slots = len(index._pyramid.slot) // 2
-    assert index._pyramid.head[UNSWEPT] == n_slots - 3 * 80
+    assert index._pyramid.head[N_UNCLEANED] == n_slots - 3 * 80
     for _ in range(n_slots // 3):
-        index._sweep(clauses, 1)
-    assert index._pyramid.head[UNSWEPT] == 0
+        index._collect_dead(clauses, 1)
+    assert index._pyramid.head[N_UNCLEANED] == 0
     assert index._pyramid.head[N_ENTRIES] < before / 2
     assert_pyramid_holds(index, clauses)
     assert not [c for start in _every_list(index) for c in members(index, start) if not clauses.layout().is_alive[c]]

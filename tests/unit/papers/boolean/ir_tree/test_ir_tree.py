@@ -13,7 +13,7 @@ from nearcast.columns.messages import MessageBatch
 from nearcast.errors import IndexParameterError
 from nearcast.papers.boolean.ir_tree.index import IRTree, IRTreeParameters
 from nearcast.papers.boolean.kernels.keyword_lists import NO_KEYWORD
-from nearcast.papers.boolean.kernels.rtree import N_NODES, PLACES
+from nearcast.papers.boolean.kernels.rtree import N_NODES, WIDTH
 
 
 def files_of(index: Any) -> list[dict[int, set[int]]]:
@@ -36,7 +36,7 @@ def test_an_entry_is_listed_under_every_keyword_below_it(n: int, add_clauses: Ca
     index.build(store)
     tree, files, layout = index._index.tree, files_of(index), store.layout()
     for node, file in enumerate(files):
-        first = node * int(tree.head[PLACES])
+        first = node * int(tree.head[WIDTH])
         expected: dict[int, set[int]] = {}
         for place, child in enumerate(tree.child[first : first + tree.n_entries[node]].tolist()):
             words = (

@@ -16,7 +16,7 @@ def random_boxes(n: int, seed: int) -> list[np.ndarray]:
 
 def items_below(tree: rtree.RTreeArrays, node: int, boxes: list[np.ndarray], capacity: int) -> list[int]:
     """The items below a node, checking on the way what must hold."""
-    places = int(tree.head[rtree.PLACES])
+    places = int(tree.head[rtree.WIDTH])
     assert places == capacity + 1
     assert tree.n_entries[node] <= capacity
     found = []
@@ -56,7 +56,7 @@ def test_items_inserted_later_are_found_like_packed_ones(n_packed: int, capacity
     boxes = random_boxes(n, 7)
     tree = rtree.pack([side[:n_packed] for side in boxes], np.arange(n_packed, dtype=np.int32), capacity)
     for item in range(n_packed, n):
-        tree = rtree.with_room(tree, int(tree.head[rtree.N_NODES]) + 8)
+        tree = rtree.resized_tree(tree, int(tree.head[rtree.N_NODES]) + 8)
         rtree.insert_item(tree, *(side[item] for side in boxes), item)
     check(tree, boxes, capacity)
 
@@ -68,7 +68,7 @@ def test_regions_without_bounds_do_not_upset_the_tree() -> None:
         side[::3] = value
     tree = rtree.empty_rtree(4)
     for item in range(40):
-        tree = rtree.with_room(tree, int(tree.head[rtree.N_NODES]) + 8)
+        tree = rtree.resized_tree(tree, int(tree.head[rtree.N_NODES]) + 8)
         rtree.insert_item(tree, *(side[item] for side in boxes), item)
     check(tree, boxes, 4)
     check(rtree.pack(boxes, np.arange(40, dtype=np.int32), 4), boxes, 4)

@@ -11,12 +11,10 @@ import pytest
 
 import nearcast as nc
 from nearcast.errors import IndexParameterError
-from nearcast.papers.boolean.pivot_quadtree import grow_levels
-from nearcast.papers.boolean.pivot_quadtree.frame import cells_of, frame_around
+from nearcast.papers.boolean.pivot_quadtree import build
+from nearcast.papers.boolean.pivot_quadtree.build import cells_of, enclosing_frame
 from nearcast.papers.boolean.pivot_quadtree.index import PivotQuadtree
-from nearcast.papers.boolean.pivot_quadtree.kernels.match import has_common
-from nearcast.papers.boolean.pivot_quadtree.kernels.split import choose_pivots
-from nearcast.papers.boolean.pivot_quadtree.layout import NO_NODE, QuadtreeArrays
+from nearcast.papers.boolean.pivot_quadtree.kernels import NO_NODE, QuadtreeArrays, choose_pivots, has_common
 from nearcast.testing.scenarios.worlds import WorldMaker
 
 
@@ -33,8 +31,8 @@ def run(start: np.ndarray, values: np.ndarray, i: int) -> list[int]:
 
 
 def words_of(index: PivotQuadtree, position: int) -> set[int]:
-    words = set(run(index._filed.word_start, index._filed.word, position))
-    return words or {int(index._filed.n_ranks[0])}
+    words = set(run(index._entries.word_start, index._entries.word, position))
+    return words or {int(index._entries.n_ranks[0])}
 
 
 def lists_below(tree: QuadtreeArrays, node: int) -> list[int]:
@@ -49,14 +47,14 @@ STORAGES = [{}, {"storage": "mx_cif"}, {"max_depth": 2}, {"leaf_size": 1}]
 def test_a_clause_stands_once_in_every_column_and_row_it_meets(options: dict[str, Any]) -> None:
     _, index = built(max_depth=options.pop("max_depth", 4), **options)
     tree, n_columns = index._tree, int(index._tree.cell_size[0])
-    cells = cells_of(tree.frame, n_columns, list(index._filed.box.reshape(-1, 4).T))
+    cells = cells_of(tree.frame, n_columns, list(index._entries.box.reshape(-1, 4).T))
     places: dict[int, Counter[tuple[int, int]]] = {}
     for node in range(len(tree.parent)):
         x, y, size = int(tree.cell_x[node]), int(tree.cell_y[node]), int(tree.cell_size[node])
         for position in run(tree.item_start, tree.item, node):
             inside = places.setdefault(position, Counter())
             inside.update((i, j) for i in range(x, x + size) for j in range(y, y + size))
-    for position in range(len(index._filed.clause)):
+    for position in range(len(index._entries.clause)):
         x0, y0, x1, y1 = (int(side[position]) for side in cells)
         for i in range(x0, x1 + 1):
             for j in range(y0, y1 + 1):
@@ -96,15 +94,15 @@ def test_no_list_is_longer_than_a_leaf_may_be(options: dict[str, Any]) -> None:
 
 def test_the_smallest_cell_holds_each_clause_once() -> None:
     matcher, index = built(storage="mx_cif")
-    assert sorted(index._tree.item.tolist()) == list(range(len(index._filed.clause)))
+    assert sorted(index._tree.item.tolist()) == list(range(len(index._entries.clause)))
     assert matcher.stats()["copies"] == 1
 
 
 def test_copies_stay_within_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     _, free = built(leaf_size=1, max_depth=10)
-    monkeypatch.setattr(grow_levels, "MOST_COPIES", 2)
+    monkeypatch.setattr(build, "MOST_COPIES", 2)
     _, index = built(leaf_size=1, max_depth=10)
-    assert len(index._tree.item) <= 2 * len(index._filed.clause) < len(free._tree.item)
+    assert len(index._tree.item) <= 2 * len(index._entries.clause) < len(free._tree.item)
 
 
 def test_pivots_are_greedy_and_ties_go_to_the_word_of_more_clauses() -> None:
@@ -161,7 +159,7 @@ def test_more_matches_than_room() -> None:
 def test_columns_never_decrease_and_reach_to_infinity() -> None:
     huge = 1.7976931348623157e308
     boxes = np.array([[0.0, 0.0, 10.0, 10.0], [-huge, -huge, huge, huge], [3.0, 4.0, 3.0, 4.0]])
-    frame = frame_around(boxes, 16)
+    frame = enclosing_frame(boxes, 16)
     assert frame[[0, 1, 3, 4]].tolist() == [0, 10, 0, 10]
     values = np.sort(np.concatenate([np.linspace(-1, 11, 500), [-huge, huge, 0.0, 10.0]]))
     columns = cells_of(frame, 16, (values,) * 4).x0
@@ -172,7 +170,7 @@ def test_columns_never_decrease_and_reach_to_infinity() -> None:
 @pytest.mark.parametrize("side", [0.0, 1e-320, 1.7e308])
 def test_a_frame_without_width_has_one_column(side: float) -> None:
     boxes = np.array([[side, side, side, side]])
-    cells = cells_of(frame_around(boxes, 16), 16, list(boxes.T))
+    cells = cells_of(enclosing_frame(boxes, 16), 16, list(boxes.T))
     assert [int(column[0]) for column in cells] == [0, 0, 0, 0]
 
 

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from nearcast.boolean.indexes import BOOLEAN_INDEXES
-from nearcast.boolean.scan.index import Scan
+from nearcast.boolean.scan import Scan
 from nearcast.columns.clauses import ClauseBatch, ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.engine.registry import create
@@ -17,10 +17,10 @@ from nearcast.errors import IndexParameterError
 from nearcast.kernels.hashing import FREE, find_value, home
 from nearcast.kernels.layouts import MessageArrays
 from nearcast.kernels.quadtree import cell_code, column_of, depth_of_code
-from nearcast.papers.boolean.quadtrees import cell_index
-from nearcast.papers.boolean.quadtrees.cell_index import CellIndex
-from nearcast.papers.boolean.quadtrees.kernels.cover import keyword_bit, list_key
-from nearcast.papers.boolean.quadtrees.layout import CODE_MASK, N_BUILT, N_FILED, N_LISTS, NO_LIST, OWNER_SHIFT, ROOT_CODE
+from nearcast.papers.boolean.quadtrees import index as quadtree_module
+from nearcast.papers.boolean.quadtrees.index import CellIndex
+from nearcast.papers.boolean.quadtrees.kernels.lists import keyword_bit, list_key
+from nearcast.papers.boolean.quadtrees.layout import ANCHOR_SHIFT, CODE_MASK, N_BUILT, N_FILED, N_LISTS, NO_LIST, ROOT_CODE
 
 INDEXES: list[tuple[str, dict[str, Any]]] = [
     ("space_first_quadtree", {}),
@@ -41,60 +41,60 @@ def quadtree(name: str, parameters: dict[str, Any]) -> CellIndex:
 def clause_batch(rng: np.random.Generator, n: int, first_owner: int, n_keywords: int = N_KEYWORDS) -> ClauseBatch:
     """Boxes around two towns, points among them; keywords skewed, some clauses without."""
     counts = rng.integers(0, 4, n)
-    words = [np.unique(np.minimum(rng.geometric(0.25, count) - 1, n_keywords - 1)) for count in counts]
-    start = np.concatenate([[0], np.cumsum([len(w) for w in words])]).astype(np.int64)
+    clause_keywords = [np.unique(np.minimum(rng.geometric(0.25, count) - 1, n_keywords - 1)) for count in counts]
+    start = np.concatenate([[0], np.cumsum([len(w) for w in clause_keywords])]).astype(np.int64)
     centre = np.where(rng.random((n, 1)) < 0.7, rng.normal(0.3, 0.03, (n, 2)), rng.random((n, 2)))
     half = rng.random((n, 1)) * 0.05 * (rng.random((n, 1)) < 0.9)
     low, high = centre - half, centre + half
-    required = np.concatenate([*words, np.empty(0)]).astype(np.int32)
-    owner = np.arange(first_owner, first_owner + n, dtype=np.int32)
+    required = np.concatenate([*clause_keywords, np.empty(0)]).astype(np.int32)
+    anchor = np.arange(first_owner, first_owner + n, dtype=np.int32)
     x0, y0, x1, y1 = (np.ascontiguousarray(side) for side in (low[:, 0], low[:, 1], high[:, 0], high[:, 1]))
-    return ClauseBatch(owner, start, required, x0, y0, x1, y1)
+    return ClauseBatch(anchor, start, required, x0, y0, x1, y1)
 
 
 def message_batch(rng: np.random.Generator, n: int, largest: float = 0.0, n_keywords: int = N_KEYWORDS) -> MessageBatch:
     """Points, or boxes with sides up to `largest`, some of them outside the region of the clauses."""
-    words = [np.unique(np.minimum(rng.geometric(0.2, 5) - 1, n_keywords - 1)) for _ in range(n)]
-    start = np.concatenate([[0], np.cumsum([len(w) for w in words])]).astype(np.int64)
+    clause_keywords = [np.unique(np.minimum(rng.geometric(0.2, 5) - 1, n_keywords - 1)) for _ in range(n)]
+    start = np.concatenate([[0], np.cumsum([len(w) for w in clause_keywords])]).astype(np.int64)
     low = np.where(rng.random((n, 1)) < 0.6, rng.normal(0.3, 0.03, (n, 2)), rng.random((n, 2)) * 1.4 - 0.2)
     high = low + rng.random((n, 2)) * largest
     sides = [np.ascontiguousarray(side) for side in (low[:, 0], low[:, 1], high[:, 0], high[:, 1])]
-    arrays = MessageArrays(start, np.concatenate(words).astype(np.int32), *sides)
+    arrays = MessageArrays(start, np.concatenate(clause_keywords).astype(np.int32), *sides)
     return MessageBatch(arrays, np.arange(n), MOST_KEYWORDS)
 
 
 def assert_lists_hold(index: CellIndex, clauses: ClauseStore) -> None:
     """Each living clause stands once in each of its lists, its cells are disjoint and cover its box; each list can be found."""
     lists, layout = index._lists, clauses.layout()
-    frame, depth_limit = index._places.frame.tolist(), index.parameters.max_depth
+    frame, depth_limit = index._locations.frame.tolist(), index.parameters.max_depth
     n_lists = int(lists.head[N_LISTS])
     standing: dict[int, list[int]] = {}
-    for number in range(n_lists):
-        key, start = int(lists.list_key[number]), int(lists.pool.start[number])
-        owner, code = key >> OWNER_SHIFT, key & CODE_MASK
+    for list_id in range(n_lists):
+        key, start = int(lists.list_key[list_id]), int(lists.pool.start[list_id])
+        anchor, code = key >> ANCHOR_SHIFT, key & CODE_MASK
         if code == ROOT_CODE:
-            assert lists.door[2 * owner] == number
+            assert lists.directory[2 * anchor] == list_id
         else:
-            assert list_key(owner, code) == key
-            assert find_value(lists.slot, key, home(key, len(lists.slot) // 2), NO_LIST) == number
-            assert lists.door[2 * owner + 1] >> depth_of_code(code) & 1
-        for entry in range(start, start + int(lists.pool.size[number])):
+            assert list_key(anchor, code) == key
+            assert find_value(lists.slot, key, home(key, len(lists.slot) // 2), NO_LIST) == list_id
+            assert lists.directory[2 * anchor + 1] >> depth_of_code(code) & 1
+        for entry in range(start, start + int(lists.pool.size[list_id])):
             clause = int(lists.pool.item[entry])
-            standing.setdefault(clause, []).append(number)
-            words = layout.keyword[layout.keyword_start[clause] : layout.keyword_start[clause + 1]].tolist()
-            assert owner - 1 in words if owner else words == []
+            standing.setdefault(clause, []).append(list_id)
+            clause_keywords = layout.keyword[layout.keyword_start[clause] : layout.keyword_start[clause + 1]].tolist()
+            assert anchor - 1 in clause_keywords if anchor else clause_keywords == []
             bits = 0
-            for word in words:
-                bits |= int(keyword_bit(word)) if word != owner - 1 else 0
+            for word in clause_keywords:
+                bits |= int(keyword_bit(word)) if word != anchor - 1 else 0
             assert lists.signature[entry] == bits
             sides = [float(column[clause]) for column in layout[2:6]]
             assert lists.box[4 * entry : 4 * entry + 4].tolist() == sides
     assert set(standing) == set(np.flatnonzero(layout.is_alive).tolist())
     assert lists.head[N_FILED] == len(standing)
-    for clause, numbers in standing.items():
+    for clause, list_ids in standing.items():
         first = int(lists.bound_start[clause])
-        assert sorted(numbers) == sorted(lists.bound[first : first + int(lists.n_bound[clause])].tolist())
-        codes = [int(lists.list_key[number]) & CODE_MASK for number in numbers]
+        assert sorted(list_ids) == sorted(lists.bound[first : first + int(lists.n_bound[clause])].tolist())
+        codes = [int(lists.list_key[list_id]) & CODE_MASK for list_id in list_ids]
         for one in codes:
             for other in codes:
                 assert one == other or one >> max(0, 2 * int(depth_of_code(one) - depth_of_code(other))) != other
@@ -113,8 +113,8 @@ def assert_answers(index: CellIndex, clauses: ClauseStore, messages: MessageBatc
     assert groups.n_pairs <= work.candidates <= clauses.n_alive * len(messages)
 
 
-def remove(index: CellIndex, clauses: ClauseStore, owners: NDArray[np.int32]) -> None:
-    index.delete(clauses, clauses.remove(owners))
+def remove(index: CellIndex, clauses: ClauseStore, anchors: NDArray[np.int32]) -> None:
+    index.delete(clauses, clauses.remove(anchors))
 
 
 @pytest.mark.parametrize(("name", "parameters"), INDEXES)
@@ -144,14 +144,14 @@ def test_lists_stay_right_through_a_life_of_changes(name: str, parameters: dict[
 def test_what_grew_clause_by_clause_is_built_anew_now_and_then(
     name: str, parameters: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cell_index, "_LEAST_REBUILT", 100)
+    monkeypatch.setattr(quadtree_module, "_LEAST_REBUILT", 100)
     rng = np.random.default_rng(2)
     index, clauses = quadtree(name, parameters), ClauseStore()
     index.build(clauses)
     for step in range(13):
         index.insert(clauses, clauses.add(clause_batch(rng, 10, 10 * step)))
     assert index._lists.head[N_BUILT] == 110
-    assert index._places.frame[1] > index._places.frame[0]
+    assert index._locations.frame[1] > index._locations.frame[0]
     assert index.stats()["copies"] >= 1
     assert_answers(index, clauses, message_batch(rng, 20))
 
@@ -161,21 +161,21 @@ def test_a_history_says_where_messages_are_and_outlives_a_build_without() -> Non
     index, clauses = quadtree("keyword_first_quadtree", {"smallest_tree": 1}), ClauseStore()
     clauses.add(clause_batch(rng, 300, 0))
     index.build(clauses)
-    assert index._places.facts.tolist() == [10, 0, 0]
+    assert index._locations.facts.tolist() == [10, 0, 0]
     history = message_batch(rng, 100, 0.02)
     index.build(clauses, history)
-    assert index._places.facts[:2].tolist() == [10, 100]
-    assert len(index._places.all_place) == 100
-    counted = np.diff(index._places.own_start)
+    assert index._locations.facts[:2].tolist() == [10, 100]
+    assert len(index._locations.cell) == 100
+    counted = np.diff(index._locations.anchor_start)
     assert counted[1:].tolist() == np.bincount(history.arrays.keyword, minlength=N_KEYWORDS).tolist()
     assert counted[0] == 0
-    frame = index._places.frame.tolist()
+    frame = index._locations.frame.tolist()
     index.build(clauses)
-    assert index._places.frame.tolist() == frame
+    assert index._locations.frame.tolist() == frame
     none = np.empty(0)
     no_messages = MessageArrays(np.zeros(1, np.int64), np.empty(0, np.int32), none, none, none, none)
     index.build(clauses, MessageBatch(no_messages, np.arange(0), 0))
-    assert index._places.frame.tolist() == frame
+    assert index._locations.frame.tolist() == frame
 
 
 def test_regions_without_bounds_do_not_stretch_the_frame() -> None:
@@ -185,7 +185,7 @@ def test_regions_without_bounds_do_not_stretch_the_frame() -> None:
     clauses.add(ClauseBatch(np.arange(2, dtype=np.int32), np.zeros(3, np.int64), np.empty(0, np.int32), *sides))
     index = quadtree("space_first_quadtree", {})
     index.build(clauses)
-    assert index._places.frame.tolist() == [0.0, 2.0, 1024.0, 1.0, 3.0, 1024.0]
+    assert index._locations.frame.tolist() == [0.0, 2.0, 1024.0, 1.0, 3.0, 1024.0]
 
 
 def test_guessing_and_area_differ_only_in_where_messages_are_expected() -> None:
@@ -197,7 +197,7 @@ def test_guessing_and_area_differ_only_in_where_messages_are_expected() -> None:
     for is_guessing in (True, False):
         index = quadtree("keyword_first_quadtree", {"is_guessing": is_guessing, "update_cost": 0.005})
         index.build(clauses)
-        assert len(index._places.all_place) == (800 if is_guessing else 0)
+        assert len(index._locations.cell) == (800 if is_guessing else 0)
         assert_answers(index, clauses, messages)
         work.append(index.match(clauses, messages)[1].candidates)
     # Towns are crowded: by area their cells look unimportant and stay large.
@@ -226,7 +226,7 @@ def test_the_frame_gives_every_column_a_part_of_the_region() -> None:
     sides = [np.append(side, 0.0), np.append(side, 0.0), np.append(side, 8.0), np.append(side, 8.0)]
     clauses.add(ClauseBatch(np.arange(9, dtype=np.int32), np.zeros(10, np.int64), np.empty(0, np.int32), *sides))
     index.build(clauses)
-    frame = index._places.frame.tolist()
+    frame = index._locations.frame.tolist()
     assert [column_of(value, *frame[:3], 8) for value in side.tolist()] == list(range(8))
 
 

@@ -6,7 +6,7 @@ import pytest
 
 import nearcast as nc
 from nearcast.errors import IndexParameterError
-from nearcast.papers.boolean.quadtrees.keyword_first import KeywordFirstQuadtreeParameters
+from nearcast.papers.boolean.quadtrees.index import KeywordFirstQuadtreeParameters
 from nearcast.testing.oracles.boolean import Oracle
 from nearcast.testing.scenarios.boolean import BooleanComparison
 

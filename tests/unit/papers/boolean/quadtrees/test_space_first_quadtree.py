@@ -8,25 +8,25 @@ import pytest
 
 import nearcast as nc
 from nearcast.errors import IndexParameterError
-from nearcast.papers.boolean.quadtrees.layout import PlaceArrays
-from nearcast.papers.boolean.quadtrees.space_first import SpaceFirstQuadtree, SpaceFirstQuadtreeParameters
+from nearcast.papers.boolean.quadtrees.index import SpaceFirstQuadtree, SpaceFirstQuadtreeParameters
+from nearcast.papers.boolean.quadtrees.layout import MessageLocations
 
 
-def places(n_messages: int, mean: float, counts: list[int]) -> PlaceArrays:
+def locations(n_messages: int, mean: float, counts: list[int]) -> MessageLocations:
     none = np.empty(0, np.int32)
     start = np.concatenate([[0], np.cumsum([0, *counts])]).astype(np.int64)
-    return PlaceArrays(np.zeros(6), none, start, none, np.array([10, n_messages, mean]))
+    return MessageLocations(np.zeros(6), none, start, none, np.array([10, n_messages, mean]))
 
 
 def test_without_a_history_a_keyword_weighs_its_share_times_the_length_of_a_message() -> None:
     index = SpaceFirstQuadtree(SpaceFirstQuadtreeParameters(message_length=4.0))
-    weight = index.owner_weights(np.array([6, 3, 1]), places(0, 0, []))
+    weight = index.anchor_weights(np.array([6, 3, 1]), locations(0, 0, []))
     assert weight.tolist() == pytest.approx([1.0, 1.0, 1.0, 0.4])
 
 
 def test_with_a_history_a_keyword_weighs_the_share_of_messages_that_have_it() -> None:
     index = SpaceFirstQuadtree(SpaceFirstQuadtreeParameters())
-    weight = index.owner_weights(np.array([5, 5]), places(984, 0.5, [492]))
+    weight = index.anchor_weights(np.array([5, 5]), locations(984, 0.5, [492]))
     # Sixteen messages' worth of the frequency among the clauses: half of the keywords, half a keyword per message.
     assert weight.tolist() == pytest.approx([1.0, (492 + 16 * 0.25) / 1000, 16 * 0.25 / 1000])
 

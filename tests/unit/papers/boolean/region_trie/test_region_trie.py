@@ -11,7 +11,7 @@ import pytest
 import nearcast as nc
 from nearcast.errors import IndexParameterError
 from nearcast.papers.boolean.region_trie.index import RegionTrie
-from nearcast.papers.boolean.region_trie.kernels.match import RADIX, n_halvings, rank_keywords, seek, seeking_is_cheaper
+from nearcast.papers.boolean.region_trie.kernels import RADIX, n_halvings, rank_keywords, seek, seeking_is_cheaper
 from nearcast.testing.scenarios.worlds import WorldMaker
 
 
@@ -25,14 +25,14 @@ def built(n: int = 60, seed: int = 0, **options: Any) -> tuple[nc.Matcher, Regio
 
 
 def words_at(index: RegionTrie, position: int) -> tuple[int, ...]:
-    filed = index._filed
-    return tuple(filed.word[filed.word_start[position] : filed.word_start[position + 1]].tolist())
+    entries = index._entries
+    return tuple(entries.word[entries.word_start[position] : entries.word_start[position + 1]].tolist())
 
 
 @pytest.mark.parametrize("order", ["frequent_first", "rare_first", "id"])
 def test_clauses_stand_in_the_order_of_their_words_shorter_first(order: str) -> None:
     _, index = built(keyword_order=order)
-    lists = [words_at(index, i) for i in range(len(index._filed.clause))]
+    lists = [words_at(index, i) for i in range(len(index._entries.clause))]
     assert lists == sorted(lists)
     assert all(list(words) == sorted(set(words)) for words in lists)
 
@@ -40,15 +40,15 @@ def test_clauses_stand_in_the_order_of_their_words_shorter_first(order: str) -> 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_node_holds_exactly_the_clauses_that_begin_with_its_path(seed: int) -> None:
     _, index = built(seed=seed)
-    trie, filed = index._trie, index._filed
+    trie, entries = index._trie, index._entries
     path: dict[int, tuple[int, ...]] = {0: ()}
     for node in range(len(trie.word)):
         below = range(trie.first[node], trie.stop[node])
-        expected = [i for i in range(len(filed.clause)) if words_at(index, i)[: len(path[node])] == path[node]]
+        expected = [i for i in range(len(entries.clause)) if words_at(index, i)[: len(path[node])] == path[node]]
         assert list(below) == expected
         ending = range(trie.first[node], trie.ending_stop[node])
         assert list(ending) == [i for i in below if words_at(index, i) == path[node]]
-        boxes = filed.box.reshape(-1, 4)[list(below)]
+        boxes = entries.box.reshape(-1, 4)[list(below)]
         around = [*boxes[:, :2].min(axis=0), *boxes[:, 2:].max(axis=0)]
         assert trie.box[4 * node : 4 * node + 4].tolist() == around
         children = range(trie.child_start[node], trie.child_start[node + 1])
@@ -65,12 +65,12 @@ def test_ranks_are_by_frequency(order: str, expected: list[int]) -> None:
     index = matcher._index
     assert isinstance(index, RegionTrie)
     frequency = np.bincount(matcher._subscriptions.clauses.layout().keyword)
-    assert frequency[np.argsort(index._filed.rank)].tolist() == expected
+    assert frequency[np.argsort(index._entries.rank)].tolist() == expected
 
 
 def test_ranks_by_id_ascend() -> None:
     _, index = built(keyword_order="id")
-    ranks = index._filed.rank[index._filed.rank >= 0]
+    ranks = index._entries.rank[index._entries.rank >= 0]
     assert ranks.tolist() == list(range(len(ranks)))
 
 
@@ -93,8 +93,8 @@ def test_every_way_visits_the_same_nodes_and_candidates() -> None:
     for probe in ("tokens", "trie", "cost"):
         matcher = nc.Matcher("region_trie", "plane", probe=probe)
         matcher.subscribe(subscriptions)
-        found = matcher.publish(messages)
-        work.add((len(found), matcher.report.nodes_visited, matcher.report.candidates))
+        list_nodes = matcher.publish(messages)
+        work.add((len(list_nodes), matcher.report.nodes_visited, matcher.report.candidates))
     assert len(work) == 1
 
 

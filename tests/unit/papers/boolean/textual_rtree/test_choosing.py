@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from nearcast.kernels.layouts import ClauseArrays
 from nearcast.papers.boolean.kernels.keyword_lists import NO_KEYWORD
 from nearcast.papers.boolean.textual_rtree.keyword_order import KeywordOrder, greedy_ranks
-from nearcast.papers.boolean.textual_rtree.parameters import SELECTIONS
+from nearcast.papers.boolean.textual_rtree.layout import SELECTIONS
 
 
 def clauses_of(sets: list[list[int]], centres: list[float] | None = None) -> ClauseArrays:

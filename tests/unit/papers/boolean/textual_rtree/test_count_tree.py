@@ -13,7 +13,7 @@ from nearcast.columns.messages import MessageBatch
 from nearcast.papers.boolean.kernels.keyword_lists import NO_KEYWORD
 from nearcast.papers.boolean.kernels.rtree import N_NODES, NO_NODE, ROOT, path_to_item
 from nearcast.papers.boolean.textual_rtree.count_tree import CountTree
-from nearcast.papers.boolean.textual_rtree.parameters import SELECTIONS, TextualRTreeParameters
+from nearcast.papers.boolean.textual_rtree.layout import SELECTIONS, TextualRTreeParameters
 
 
 def standings(index: Any) -> dict[int, list[tuple[int, int]]]:

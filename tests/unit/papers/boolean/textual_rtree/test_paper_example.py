@@ -18,7 +18,7 @@ from nearcast.columns.messages import MessageBatch
 from nearcast.kernels.layouts import MessageArrays
 from nearcast.papers.boolean.kernels.rtree import path_to_item
 from nearcast.papers.boolean.textual_rtree.count_tree import CountTree
-from nearcast.papers.boolean.textual_rtree.parameters import TextualRTreeParameters
+from nearcast.papers.boolean.textual_rtree.layout import TextualRTreeParameters
 from nearcast.papers.boolean.textual_rtree.set_tree import SetTree
 
 WORDS = ["iphone4s", "ipad2", "AT&T", "verizon", "32GB", "64GB"]

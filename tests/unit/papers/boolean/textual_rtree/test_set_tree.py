@@ -11,8 +11,8 @@ import pytest
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.messages import MessageBatch
 from nearcast.papers.boolean.kernels.keyword_lists import NO_KEYWORD
-from nearcast.papers.boolean.kernels.rtree import NO_NODE, PLACES, ROOT
-from nearcast.papers.boolean.textual_rtree.parameters import SELECTIONS, TextualRTreeParameters
+from nearcast.papers.boolean.kernels.rtree import NO_NODE, ROOT, WIDTH
+from nearcast.papers.boolean.textual_rtree.layout import SELECTIONS, TextualRTreeParameters
 from nearcast.papers.boolean.textual_rtree.set_tree import SetTree
 
 FORMS = [("all", "idf"), *(("one", selection) for selection in SELECTIONS)]
@@ -33,7 +33,7 @@ def check_sets(index: Any, store: ClauseStore) -> list[int]:
     found: list[int] = []
 
     def below(node: int) -> set[int]:
-        first = node * int(tree.head[PLACES])
+        first = node * int(tree.head[WIDTH])
         union: set[int] = set()
         for child in tree.child[first : first + tree.n_entries[node]].tolist():
             if tree.level[node] == 0:

@@ -10,7 +10,7 @@ import pytest
 import nearcast as nc
 from nearcast.errors import IndexParameterError
 from nearcast.papers.boolean.trie_quadtree.index import TrieQuadtree
-from nearcast.papers.boolean.trie_quadtree.layout import NO_TREE
+from nearcast.papers.boolean.trie_quadtree.kernels import NO_TREE
 from nearcast.testing.scenarios.worlds import WorldMaker
 
 
@@ -72,9 +72,9 @@ def test_an_explanation_follows_the_keywords_and_names_the_cell() -> None:
             nc.Subscription("there", keywords=["a", "b"], region=nc.Box(8, 8, 9, 9)),
         ]
     )
-    told = "\n".join(matcher.explain(nc.Message(1, keywords=["a", "b"], location=(0.5, 0.5)), "here").path)
-    assert "2 clauses end here" in told
-    assert "column 0, row 0" in told
+    lines = "\n".join(matcher.explain(nc.Message(1, keywords=["a", "b"], location=(0.5, 0.5)), "here").path)
+    assert "2 clauses end here" in lines
+    assert "column 0, row 0" in lines
     away = matcher.explain(nc.Message(1, keywords=["a", "b"], location=(8.5, 8.5)), "here").path
     assert away[-1] == "the message meets none of them"
     lacking = matcher.explain(nc.Message(1, keywords=["a"], location=(0.5, 0.5)), "here").path

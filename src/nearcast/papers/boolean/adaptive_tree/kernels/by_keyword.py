@@ -13,14 +13,14 @@ from nearcast.papers.boolean.adaptive_tree.kernels.partition import best_bounds,
 from nearcast.papers.boolean.adaptive_tree.layout import BEFORE_ALL, MOST_KEYS
 
 _FEW = 24
-# Walking along the whole line of ranks is as dear as sorting this part of it.
+# Scanning the whole line of ranks costs as much as sorting this part of it.
 _LINE_PER_KEY = 16
 _PROVABLE = 62  # positions that fit the bits of `proven`
 
 
 @inline_kernel
 def likelihood_of(likelihood, rank):
-    """The share of messages with a keyword; one that came later is as rare as the rarest."""
+    """The share of messages with a keyword; a keyword that came later is as rare as the rarest."""
     if rank >= 0 and rank < likelihood.size - 1:
         return float(likelihood[rank])
     return float(likelihood[likelihood.size - 1])
@@ -36,39 +36,39 @@ def count_keys(work, start, stop, offset, n_front, n_line):
         if position >= rank_start[order[at] + 1]:
             n_exhausted += 1
             continue
-        place = rank[position] + n_front
-        if line[place] == 0:
-            key[n_keys] = place
+        line_at = rank[position] + n_front
+        if line[line_at] == 0:
+            key[n_keys] = line_at
             n_keys += 1
-        line[place] += 1
+        line[line_at] += 1
     if n_keys <= _FEW:
         sort_few(key, 0, n_keys)
     elif n_keys * _LINE_PER_KEY < n_line:
         sort_many(key, 0, n_keys)
     else:
         n_keys = 0
-        for place in range(n_line):
-            if line[place] != 0:
-                key[n_keys] = place
+        for line_at in range(n_line):
+            if line[line_at] != 0:
+                key[n_keys] = line_at
                 n_keys += 1
     return n_keys, n_exhausted
 
 
 @kernel
 def plan_cuts(work, likelihood, start, stop, offset, n_front, n_line, fanout, is_optimal):
-    """Choose cuts; returns the expected cost (infinite if nobody has a keyword here), the cuts and the distinct keywords.
+    """Choose cuts; returns the expected cost (infinite if no clause has a keyword here), the cuts and the distinct keywords.
 
-    Cut `c` has the keys from bounds[c] to bounds[c + 1]. Those without a keyword are met by every message. Paper: Equation 1
-    leaves them out, which makes a node of nothing else look free.
+    Cut `c` has the keys from bounds[c] to bounds[c + 1]. Clauses without a keyword are tested by every message. Paper:
+    Equation 1 leaves them out, so a node of such clauses only seems to cost nothing.
     """
-    key, weight, mass, line, bounds = work.key, work.weight, work.mass, work.line, work.bounds
+    key, weight, chance, line, bounds = work.key, work.weight, work.chance, work.line, work.bounds
     n_keys, n_exhausted = count_keys(work, start, stop, offset, n_front, n_line)
     if n_keys == 0:
         return np.inf, 0, 0
-    weight[0], mass[0] = 0.0, 0.0
+    weight[0], chance[0] = 0.0, 0.0
     for i in range(n_keys):
         weight[i + 1] = weight[i] + line[key[i]]
-        mass[i + 1] = mass[i] + likelihood_of(likelihood, key[i] - n_front)
+        chance[i + 1] = chance[i] + likelihood_of(likelihood, key[i] - n_front)
         line[key[i]] = 0
     n_cuts = min(fanout, n_keys)
     if n_cuts == n_keys:
@@ -78,10 +78,10 @@ def plan_cuts(work, likelihood, start, stop, offset, n_front, n_line, fanout, is
         choose_best(work, n_keys, n_cuts)
     else:
         even_bounds(weight, weight, n_keys, n_cuts, bounds)
-        improve_bounds(weight, weight, mass, n_cuts, bounds)
+        improve_bounds(weight, weight, chance, n_cuts, bounds)
     cost = float(n_exhausted)
     for c in range(n_cuts):
-        likely = mass[bounds[c + 1]] - mass[bounds[c]]
+        likely = chance[bounds[c + 1]] - chance[bounds[c]]
         cost += (weight[bounds[c + 1]] - weight[bounds[c]]) * min(1.0, likely)
     return cost, n_cuts, n_keys
 
@@ -89,7 +89,7 @@ def plan_cuts(work, likelihood, start, stop, offset, n_front, n_line, fanout, is
 @kernel
 def choose_best(work, n_keys, n_cuts):
     """The cheapest cuts. Where there are too many keywords, light neighbours count as one, in groups of equal weight."""
-    weight, mass, bounds, atom, row = work.weight, work.mass, work.bounds, work.atom, work.row
+    weight, chance, bounds, atom, row = work.weight, work.chance, work.bounds, work.atom, work.row
     n_atoms = min(n_keys, max(n_cuts, MOST_KEYS))
     if n_atoms == n_keys:
         for a in range(n_atoms + 1):
@@ -99,7 +99,7 @@ def choose_best(work, n_keys, n_cuts):
     width = row.size // 4
     for a in range(n_atoms + 1):
         row[a] = weight[atom[a]]
-        row[width + a] = mass[atom[a]]
+        row[width + a] = chance[atom[a]]
     stack = atom[atom.size - 256 :]
     best_bounds(row, row[width:], n_atoms, n_cuts, bounds, row[2 * width :], row[3 * width :], work.table, stack)
     for c in range(n_cuts + 1):
@@ -110,14 +110,13 @@ def choose_best(work, n_keys, n_cuts):
 def lay_cuts(work, n_cuts, n_front, left):
     """Write the left ends of the cuts, with empty cuts in the gaps between; returns how many there are.
 
-    Cuts and gaps tile the whole line, so that every keyword of a later clause has its place. Paper: a cut is an interval of
-    keywords seen so far, and a keyword between two is in none.
-    `line` tells the cut of each keyword, plus one.
+    Cuts and gaps tile the whole line, so that every keyword of a later clause falls into one. Paper: a cut is an interval of
+    keywords seen so far, and a keyword between two is in none. `line` becomes the cut of each keyword, plus one.
     """
     key, line, bounds = work.key, work.line, work.bounds
     left[0] = BEFORE_ALL
     n = 1
-    end = -1  # no place is negative: a gap goes before the first key
+    end = -1  # no position is negative: a gap precedes the first key
     for c in range(n_cuts):
         first, last = key[bounds[c]], key[bounds[c + 1] - 1]
         if first == end:
@@ -133,9 +132,9 @@ def lay_cuts(work, n_cuts, n_front, left):
 
 @kernel
 def sort_into_cuts(work, start, stop, offset, n_front, n_slots, count):
-    """Write the clauses of a node behind `stop`, cut by cut, those without a keyword last; `count` gives how many of each."""
+    """Write the clauses of a node after `stop`, cut by cut, those without a keyword last; fills `count` with the sizes."""
     order, rank_start, rank, line = work.order, work.rank_start, work.rank, work.line
-    cursor = work.counted[work.counted.size // 2 :]
+    cursor = work.counts[work.counts.size // 2 :]
     for slot in range(n_slots + 1):
         count[slot] = 0
     for at in range(start, stop):
@@ -158,7 +157,7 @@ def sort_into_cuts(work, start, stop, offset, n_front, n_slots, count):
 
 @kernel
 def share_of_cuts(work, likelihood, n_keys, n_front, n_slots):
-    """The share of messages with a keyword of each cut, while `line` tells the cut of each keyword."""
+    """The share of messages with a keyword of each cut; `line` has the cut of each keyword, plus one."""
     key, line, share = work.key, work.line, work.grid
     for slot in range(n_slots):
         share[slot] = 0.0
@@ -168,8 +167,8 @@ def share_of_cuts(work, likelihood, n_keys, n_front, n_slots):
 
 
 @kernel
-def forget_line(work, n_keys):
-    """Leave `line` as it was found."""
+def clear_line(work, n_keys):
+    """Set `line` to zero again."""
     key, line = work.key, work.line
     for i in range(n_keys):
         line[key[i]] = 0

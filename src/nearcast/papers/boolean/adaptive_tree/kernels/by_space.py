@@ -1,8 +1,8 @@
 """Choose the grid of a node, and sort the clauses into its cells.
 
-Each axis is divided by itself: strips of equal weight first, then every bound is moved once. Paper: §3.3.3. A box stands in
-every cell from that of its lower left to that of its upper right corner; the outermost cells are open to infinity. One that
-covers the region stands in the dummy cell, our last child.
+Each axis is divided by itself: strips of equal weight first, then every bound is moved once. Paper: §3.3.3. A box is filed in
+every cell from that of its lower left to that of its upper right corner; the outermost cells are open to infinity. A box that
+covers the region is filed in the dummy cell, our last child.
 """
 
 from __future__ import annotations
@@ -11,9 +11,44 @@ import numpy as np
 
 from nearcast.kernels.compile import inline_kernel, kernel
 from nearcast.kernels.sorting import sort_run
-from nearcast.papers.boolean.adaptive_tree.kernels.density import mass_below
 from nearcast.papers.boolean.adaptive_tree.kernels.partition import even_bounds, improve_bounds
 from nearcast.papers.boolean.adaptive_tree.layout import MOST_EDGES, SAMPLE
+
+
+@inline_kernel
+def grid_position(value, low, high, scale, side):
+    """The position of a coordinate among `side` cells, with its fraction; clamped."""
+    if value <= low:
+        return 0.0
+    if value >= high:
+        return float(side)
+    # Halved first: the difference of two finite numbers may not be finite.
+    return min((value * 0.5 - low * 0.5) * scale, float(side))
+
+
+@inline_kernel
+def count_below(count_sum, frame, x, y):
+    """The count left of `x` and below `y`, as if counts were evenly spread within a cell."""
+    side = int(frame[6])
+    column = grid_position(x, frame[0], frame[1], frame[2], side)
+    row = grid_position(y, frame[3], frame[4], frame[5], side)
+    i, j = min(int(column), side - 1), min(int(row), side - 1)
+    right, up = column - i, row - j
+    at = j * (side + 1) + i
+    low = count_sum[at] + right * (count_sum[at + 1] - count_sum[at])
+    at += side + 1
+    high = count_sum[at] + right * (count_sum[at + 1] - count_sum[at])
+    return low + up * (high - low)
+
+
+@kernel
+def count_points(frame, x, y, count_sum):
+    """Add points to a grid, one in the cell to the lower left of each running sum."""
+    side = int(frame[6])
+    for i in range(x.size):
+        column = min(int(grid_position(x[i], frame[0], frame[1], frame[2], side)), side - 1)
+        row = min(int(grid_position(y[i], frame[3], frame[4], frame[5], side)), side - 1)
+        count_sum[(row + 1) * (side + 1) + column + 1] += 1.0
 
 
 @inline_kernel
@@ -38,7 +73,7 @@ def covers(box, at, region, item):
 
 @kernel
 def take_sample(work, start, stop, region_at):
-    """Some boxes that do not cover the region, each side in its quarter of `sample`; returns how many, and how many do."""
+    """Sample boxes that do not cover the region, each bound in its quarter of `sample`; returns how many of each."""
     order, box, region, sample = work.order, work.box, work.item_region, work.sample
     step = (stop - start + SAMPLE - 1) // SAMPLE
     n, n_covering = 0, 0
@@ -54,10 +89,10 @@ def take_sample(work, start, stop, region_at):
 
 
 @kernel
-def plan_strips(work, density, n, axis, region_at, n_wanted, bounds_at, grid_at):
-    """Divide one axis into at most `n_wanted` strips; returns how many. The inner bounds go to `grid`."""
+def plan_strips(work, density, n, axis, region_at, n_needed, bounds_at, grid_at):
+    """Divide one axis into at most `n_needed` strips; returns how many. The inner bounds go to `grid`."""
     sample, edge, bounds, grid, region = work.sample, work.edge, work.bounds[bounds_at:], work.grid, work.item_region
-    mass, frame = density.mass, density.frame
+    count_sum, frame = density.count_sum, density.frame
     low, high = region[region_at + axis], region[region_at + axis + 2]
     begin, end = axis * SAMPLE, (axis + 2) * SAMPLE
     width = MOST_EDGES + 2
@@ -65,7 +100,7 @@ def plan_strips(work, density, n, axis, region_at, n_wanted, bounds_at, grid_at)
     step = max(1, (2 * n + MOST_EDGES - 1) // MOST_EDGES)
     n_edges, i, j, passed, last = 0, 0, 0, 0, low
     while i + j < 2 * n:
-        # A bound just beyond the end of a closed box leaves it out of the next strip.
+        # A bound just beyond the end of a closed box keeps it out of the next strip.
         if j == n or (i < n and sample[begin + i] <= sample[end + j]):
             at = sample[begin + i]
             i += 1
@@ -90,12 +125,12 @@ def plan_strips(work, density, n, axis, region_at, n_wanted, bounds_at, grid_at)
         n_begun[k] = float(i) if k <= n_edges else float(n)
         n_ended[k] = float(j) if k > 0 else 0.0
         if axis == 0:
-            likely[k] = mass_below(mass, frame, value[k], region[region_at + 3])
-            likely[k] -= mass_below(mass, frame, value[k], region[region_at + 1])
+            likely[k] = count_below(count_sum, frame, value[k], region[region_at + 3])
+            likely[k] -= count_below(count_sum, frame, value[k], region[region_at + 1])
         else:
-            likely[k] = mass_below(mass, frame, region[region_at + 2], value[k])
-            likely[k] -= mass_below(mass, frame, region[region_at], value[k])
-    n_strips = min(n_wanted, n_edges + 1)
+            likely[k] = count_below(count_sum, frame, region[region_at + 2], value[k])
+            likely[k] -= count_below(count_sum, frame, region[region_at], value[k])
+    n_strips = min(n_needed, n_edges + 1)
     even_bounds(n_begun, n_ended, n_edges + 1, n_strips, bounds)
     improve_bounds(n_begun, n_ended, likely, n_strips, bounds)
     for strip in range(n_strips - 1):
@@ -107,15 +142,15 @@ def plan_strips(work, density, n, axis, region_at, n_wanted, bounds_at, grid_at)
 def plan_grid(work, density, start, stop, region_at, fanout, most_copies):
     """Choose a grid; returns the expected cost (infinite if none divides without copying too much), columns and rows.
 
-    The closer clauses lie, the narrower are the strips against their boxes, and the more copies a fine grid makes. A coarser
-    grid is tried then: to refuse it would leave only the keywords, however much dearer they are.
+    The closer clauses are, the narrower are the strips compared with their boxes, and the more copies a fine grid makes. Then a
+    coarser grid is tried: without it only keywords would be left, however much more they cost.
     """
     sample = work.sample
     n, n_covering = take_sample(work, start, stop, region_at)
     if n == 0:
         return np.inf, 0, 0
     for side in range(4):
-        # Each side by itself: bounds are chosen by how many begin and how many end before them.
+        # Each bound by itself: strips are chosen by how many boxes begin and how many end before them.
         sort_run(sample, side * SAMPLE, side * SAMPLE + n)
     n_sampled = n + n_covering
     allowed = most_copies * n_sampled - n_covering
@@ -126,7 +161,7 @@ def plan_grid(work, density, start, stop, region_at, fanout, most_copies):
         n_columns, n_rows = plan_sides(work, density, n, region_at, side, fanout)
         if n_columns * n_rows == 1:
             break
-        cost, n_copies, most = weigh_cells(work, density, start, stop, region_at, n_columns, n_rows)
+        cost, n_copies, most = cost_of_cells(work, density, start, stop, region_at, n_columns, n_rows)
         if n_copies <= allowed:
             if most >= n_sampled:
                 break
@@ -138,7 +173,7 @@ def plan_grid(work, density, start, stop, region_at, fanout, most_copies):
 
 @inline_kernel
 def coarser_side(side, copies, allowed):
-    """How many strips on each axis to try where `side` make too many copies: these grow with the bounds between strips."""
+    """How many strips per axis to try next if `side` make too many copies: copies grow with the bounds between strips."""
     if allowed <= 1.0:
         return 1
     return 1 + int((side - 1) * (np.sqrt(allowed) - 1.0) / (np.sqrt(copies) - 1.0))
@@ -146,7 +181,7 @@ def coarser_side(side, copies, allowed):
 
 @kernel
 def plan_sides(work, density, n, region_at, side, fanout):
-    """Divide both axes, `side` strips each where that is possible; returns columns and rows. The inner bounds go to `grid`."""
+    """Divide both axes, into `side` strips each if possible; returns columns and rows. The inner bounds go to `grid`."""
     half = work.grid.size // 2
     width = work.bounds.size // 3
     n_columns = plan_strips(work, density, n, 0, region_at, side, width, 0)
@@ -157,22 +192,22 @@ def plan_sides(work, density, n, region_at, side, fanout):
 
 
 @inline_kernel
-def mass_in(density, region, at):
+def expected_count(density, region, at):
     """How many messages are expected in a region."""
-    mass, frame = density.mass, density.frame
+    count_sum, frame = density.count_sum, density.frame
     x_low, y_low, x_high, y_high = region[at], region[at + 1], region[at + 2], region[at + 3]
-    total = mass_below(mass, frame, x_high, y_high) - mass_below(mass, frame, x_low, y_high)
-    return total - (mass_below(mass, frame, x_high, y_low) - mass_below(mass, frame, x_low, y_low))
+    total = count_below(count_sum, frame, x_high, y_high) - count_below(count_sum, frame, x_low, y_high)
+    return total - (count_below(count_sum, frame, x_high, y_low) - count_below(count_sum, frame, x_low, y_low))
 
 
 @kernel
-def weigh_cells(work, density, start, stop, region_at, n_columns, n_rows):
+def cost_of_cells(work, density, start, stop, region_at, n_columns, n_rows):
     """For the sampled boxes: the expected cost of the cells, the copies in all, and the most in one cell."""
-    order, box, region, grid, count = work.order, work.box, work.item_region, work.grid, work.counted
-    mass, frame = density.mass, density.frame
+    order, box, region, grid, count = work.order, work.box, work.item_region, work.grid, work.counts
+    count_sum, frame = density.count_sum, density.frame
     half = grid.size // 2
     width = n_columns + 1
-    # Differences of the counts, then running sums: each box touches four numbers however large it is.
+    # Differences of the counts, then running sums: a box of any size changes four numbers.
     for cell in range(width * (n_rows + 1)):
         count[cell] = 0
     step = (stop - start + SAMPLE - 1) // SAMPLE
@@ -192,27 +227,27 @@ def weigh_cells(work, density, start, stop, region_at, n_columns, n_rows):
         region[region_at + 2],
         region[region_at + 3],
     )
-    total = mass_in(density, region, region_at)
+    total = expected_count(density, region, region_at)
     cost, n_copies, most = 0.0, 0, 0
     y0 = y_low
     for row in range(n_rows):
         y1 = grid[half + row] if row < n_rows - 1 else y_high
-        below = mass_below(mass, frame, x_low, y1) - mass_below(mass, frame, x_low, y0)
+        below = count_below(count_sum, frame, x_low, y1) - count_below(count_sum, frame, x_low, y0)
         along = 0
         for column in range(n_columns):
             along += count[row * width + column]
-            here = along
+            n_in_cell = along
             if row > 0:
-                here += count[(row - 1) * width + column]
-            # Kept as the running sum of the column for the next row.
-            count[row * width + column] = here
+                n_in_cell += count[(row - 1) * width + column]
+            # Stored as the running sum of the column for the next row.
+            count[row * width + column] = n_in_cell
             x1 = grid[column] if column < n_columns - 1 else x_high
-            until = mass_below(mass, frame, x1, y1) - mass_below(mass, frame, x1, y0)
-            likely = (until - below) / total if total > 0.0 else 1.0 / (n_columns * n_rows)
-            cost += here * likely
-            below = until
-            n_copies += here
-            most = max(most, here)
+            right_of = count_below(count_sum, frame, x1, y1) - count_below(count_sum, frame, x1, y0)
+            likely = (right_of - below) / total if total > 0.0 else 1.0 / (n_columns * n_rows)
+            cost += n_in_cell * likely
+            below = right_of
+            n_copies += n_in_cell
+            most = max(most, n_in_cell)
         y0 = y1
     return cost, n_copies, most
 
@@ -243,11 +278,11 @@ def count_cells(work, start, stop, region_at, n_columns, n_rows, count):
 
 @kernel
 def sort_into_cells(work, start, stop, region_at, n_columns, n_rows, count):
-    """Write the clauses of a node behind `stop`, cell by cell, a copy in each that they reach; `count` as `count_cells`."""
+    """Write the clauses of a node after `stop`, cell by cell, a copy in each that they reach; `count` as `count_cells`."""
     order, box, region, grid = work.order, work.box, work.item_region, work.grid
     half = grid.size // 2
     n_cells = n_columns * n_rows
-    cursor = work.counted[work.counted.size // 2 :]
+    cursor = work.counts[work.counts.size // 2 :]
     cursor[0] = stop
     for cell in range(n_cells):
         cursor[cell + 1] = cursor[cell] + count[cell]

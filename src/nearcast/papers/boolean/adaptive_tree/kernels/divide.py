@@ -1,7 +1,7 @@
-"""Divide the nodes on the pile, one after the other, until each is a leaf or has children.
+"""Divide the nodes on the stack, one after the other, until each is a leaf or has children. Paper: Algorithm 4.
 
-A pile instead of recursion: a node's clauses are a run of `order`, its children's are written behind it, and since the last
-item is divided first, everything behind it is free.  Paper: Algorithm 4.
+The clauses of a node are a run of `order`; those of its children are written after it. The last item is divided first, so
+everything after it is free.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 from nearcast.kernels.compile import inline_kernel, kernel
 from nearcast.kernels.pools import chunk_capacity, take_chunk
 from nearcast.papers.boolean.adaptive_tree.kernels.by_keyword import (
-    forget_line,
+    clear_line,
     lay_cuts,
     plan_cuts,
     proven_in,
@@ -19,7 +19,7 @@ from nearcast.papers.boolean.adaptive_tree.kernels.by_keyword import (
     sort_into_cuts,
     step_in,
 )
-from nearcast.papers.boolean.adaptive_tree.kernels.by_space import count_cells, mass_in, plan_grid, sort_into_cells
+from nearcast.papers.boolean.adaptive_tree.kernels.by_space import count_cells, expected_count, plan_grid, sort_into_cells
 from nearcast.papers.boolean.adaptive_tree.kernels.motion import motion_cost
 from nearcast.papers.boolean.adaptive_tree.kernels.nodes import (
     make_leaf,
@@ -52,6 +52,11 @@ from nearcast.papers.boolean.adaptive_tree.layout import (
     N_FRONT,
     N_ITEMS,
     N_NODES,
+    NEEDED_BLOCK,
+    NEEDED_BOUND,
+    NEEDED_ENTRIES,
+    NEEDED_NODES,
+    NEEDED_ORDER,
     NO_NODE,
     NODE,
     NODE_FIELDS,
@@ -64,11 +69,6 @@ from nearcast.papers.boolean.adaptive_tree.layout import (
     SPREAD,
     START,
     STOP,
-    WANTED_BLOCK,
-    WANTED_BOUND,
-    WANTED_ENTRIES,
-    WANTED_NODES,
-    WANTED_ORDER,
 )
 
 # A division that saves less than this share of the verifications is not worth its nodes.
@@ -79,56 +79,56 @@ _FEWEST_CHILDREN = 4
 
 
 @kernel
-def divide_items(tree, expected, work, options):
-    """Empty the pile of items; returns whether it is done, or room is short (see `wanted`)."""
+def divide_items(tree, inputs, work, options):
+    """Divide all items on the stack; returns whether that is done. If not, capacity ran out (see `needed`)."""
     state, item, leaf_size = work.state, work.item, options.leaf_size
     while state[N_ITEMS] > 0:
         last = state[N_ITEMS] - 1
         at = last * ITEM_FIELDS
         n = item[at + STOP] - item[at + START]
-        if not has_room(tree, work, n, options.fanout):
+        if not has_capacity(tree, work, n, options.fanout):
             return False
         kind, n_columns, n_rows, n_keys = LEAF, 0, 0, 0
         if n >= leaf_size and item[at + DEPTH] < DEEPEST_LEVEL:
-            kind, n_columns, n_rows, n_keys = choose_kind(tree, expected, work, options, last)
+            kind, n_columns, n_rows, n_keys = choose_kind(tree, inputs, work, options, last)
         if kind == LEAF:
             state[N_ITEMS] = last
             make_leaf(tree, work, last, leaf_size)
         elif kind == KEYWORD:
             if not has_order(work, item[at + STOP] + n):
                 return False
-            divide_by_keyword(tree, expected.likelihood, work, last, n_columns, n_keys, options.is_refining)
-        elif not divide_by_space(tree, expected.density, work, last, n_columns, n_rows):
+            divide_by_keyword(tree, inputs.likelihood, work, last, n_columns, n_keys, options.is_refining)
+        elif not divide_by_space(tree, inputs.density, work, last, n_columns, n_rows):
             return False
     return True
 
 
 @inline_kernel
-def has_order(work, wanted):
-    work.wanted[WANTED_ORDER] = wanted
-    return wanted <= work.order.size
+def has_order(work, needed):
+    work.needed[NEEDED_ORDER] = needed
+    return needed <= work.order.size
 
 
 @kernel
-def has_room(tree, work, n, fanout):
-    """Whether a node of `n` clauses can become a leaf or be divided with the room there is, whatever has been freed."""
-    head, wanted = tree.head, work.wanted
+def has_capacity(tree, work, n, fanout):
+    """Whether the capacity is enough to make a node of `n` clauses a leaf or divide it, without freed memory."""
+    head, needed = tree.head, work.needed
     n_children = 2 * fanout + 2
-    wanted[WANTED_NODES] = head[N_NODES] + n_children
-    wanted[WANTED_BLOCK] = head[N_BLOCK] + chunk_capacity(BLOCK_FIELDS + 2 * n_children)
-    wanted[WANTED_BOUND] = head[N_BOUND] + chunk_capacity(fanout + 2)
-    wanted[WANTED_ENTRIES] = head[N_ENTRIES] + chunk_capacity(n + n // 4)
+    needed[NEEDED_NODES] = head[N_NODES] + n_children
+    needed[NEEDED_BLOCK] = head[N_BLOCK] + chunk_capacity(BLOCK_FIELDS + 2 * n_children)
+    needed[NEEDED_BOUND] = head[N_BOUND] + chunk_capacity(fanout + 2)
+    needed[NEEDED_ENTRIES] = head[N_ENTRIES] + chunk_capacity(n + n // 4)
     return (
-        wanted[WANTED_NODES] <= tree.n_below.size
-        and wanted[WANTED_BLOCK] <= tree.block.size
-        and wanted[WANTED_BOUND] <= tree.bound.size
-        and wanted[WANTED_ENTRIES] <= tree.clause.size
+        needed[NEEDED_NODES] <= tree.n_below.size
+        and needed[NEEDED_BLOCK] <= tree.block.size
+        and needed[NEEDED_BOUND] <= tree.bound.size
+        and needed[NEEDED_ENTRIES] <= tree.clause.size
     )
 
 
 @kernel
-def choose_kind(tree, expected, work, options, last):
-    """What becomes of a node: its kind, cuts or columns, rows, and its distinct keywords."""
+def choose_kind(tree, inputs, work, options, last):
+    """Choose what a node becomes: its kind, cuts or columns, rows, and its distinct keywords."""
     item, head = work.item, tree.head
     at, region_at = last * ITEM_FIELDS, last * REGION_FIELDS
     start, stop, allowed = item[at + START], item[at + STOP], item[at + ALLOWED]
@@ -139,7 +139,7 @@ def choose_kind(tree, expected, work, options, last):
     if allowed & MAY_KEYWORD:
         keyword_cost, n_cuts, n_keys = plan_cuts(
             work,
-            expected.likelihood,
+            inputs.likelihood,
             start,
             stop,
             item[at + OFFSET],
@@ -150,9 +150,9 @@ def choose_kind(tree, expected, work, options, last):
         )
     if allowed & MAY_SPACE and not (options.priority == BY_KEYWORD_FIRST and keyword_cost < np.inf):
         most_copies = options.max_copies / work.item_region[region_at + SPREAD]
-        space_cost, n_columns, n_rows = plan_grid(work, expected.density, start, stop, region_at, fanout, most_copies)
+        space_cost, n_columns, n_rows = plan_grid(work, inputs.density, start, stop, region_at, fanout, most_copies)
         if space_cost < np.inf:
-            space_cost += motion_cost(tree, expected.motion, work, options, last, n_keys)
+            space_cost += motion_cost(tree, inputs.motion, work, options, last, n_keys)
     if options.priority == BY_COST and min(keyword_cost, space_cost) > (1.0 - _LEAST_SAVING) * n:
         return LEAF, 0, 0, 0
     if options.priority == BY_SPACE_FIRST and space_cost < np.inf:
@@ -166,8 +166,8 @@ def choose_kind(tree, expected, work, options, last):
 
 @kernel
 def divide_by_keyword(tree, likelihood, work, last, n_cuts, n_keys, is_refining):
-    """Make an item a node with cuts, and put the children on the pile in its place."""
-    item, count, block, node = work.item, work.counted, tree.block, tree.node
+    """Make an item a node with cuts, and push its children in its place."""
+    item, count, block, node = work.item, work.counts, tree.block, tree.node
     at = last * ITEM_FIELDS
     number, start, stop, offset = item[at + NODE], item[at + START], item[at + STOP], item[at + OFFSET]
     allowed, proven = item[at + ALLOWED], item[at + PROVEN]
@@ -180,7 +180,7 @@ def divide_by_keyword(tree, likelihood, work, last, n_cuts, n_keys, is_refining)
         block[cuts + slot] = left[slot]
     sort_into_cuts(work, start, stop, offset, n_front, n_slots, count)
     share = share_of_cuts(work, likelihood, n_keys, n_front, n_slots)
-    forget_line(work, n_keys)
+    clear_line(work, n_keys)
     child_start = stop
     extra = NO_NODE
     for slot in range(n_slots + 1):
@@ -202,8 +202,8 @@ def divide_by_keyword(tree, likelihood, work, last, n_cuts, n_keys, is_refining)
 
 @kernel
 def divide_by_space(tree, density, work, last, n_columns, n_rows):
-    """Make an item a node with a grid, and put the children on the pile in its place; returns whether there was room."""
-    item, count, block, node, grid = work.item, work.counted, tree.block, tree.node, work.grid
+    """Make an item a node with a grid, and push its children in its place; returns whether the capacity was enough."""
+    item, count, block, node, grid = work.item, work.counts, tree.block, tree.node, work.grid
     region, bound = work.item_region, tree.bound
     at, region_at = last * ITEM_FIELDS, last * REGION_FIELDS
     number, start, stop, offset = item[at + NODE], item[at + START], item[at + STOP], item[at + OFFSET]
@@ -222,22 +222,24 @@ def divide_by_space(tree, density, work, last, n_columns, n_rows):
         bound[bounds + 1 + column] = grid[column]
     for row in range(n_rows - 1):
         bound[bounds + n_columns + row] = grid[grid.size // 2 + row]
-    child_start, total = stop, mass_in(density, region, region_at)
+    child_start, total = stop, expected_count(density, region, region_at)
     for cell in range(n_cells):
         child = NO_NODE
         if count[cell] > 0:
-            own = work.state[N_ITEMS] * REGION_FIELDS
+            child_region = work.state[N_ITEMS] * REGION_FIELDS
             child = push_child(tree, work, last, child_start, count[cell], offset, allowed, proven, 1.0)
-            narrow_region(region, own, bound, bounds, n_columns, n_rows, cell % n_columns, cell // n_columns)
-            tree.share[child] *= min(1.0, mass_in(density, region, own) / total) if total > 0.0 else 1.0 / n_cells
-            region[own + SPREAD] *= ratio
+            narrow_region(region, child_region, bound, bounds, n_columns, n_rows, cell % n_columns, cell // n_columns)
+            tree.share[child] *= (
+                min(1.0, expected_count(density, region, child_region) / total) if total > 0.0 else 1.0 / n_cells
+            )
+            region[child_region + SPREAD] *= ratio
         block[first + BLOCK_FIELDS + cell] = child
         child_start += count[cell]
     extra = NO_NODE
     if count[n_cells] > 0:
-        own = work.state[N_ITEMS] * REGION_FIELDS
+        child_region = work.state[N_ITEMS] * REGION_FIELDS
         extra = push_child(tree, work, last, child_start, count[n_cells], offset, allowed & ~MAY_SPACE, proven, 1.0)
-        region[own + SPREAD] *= ratio
+        region[child_region + SPREAD] *= ratio
     record = NODE_FIELDS * number
     node[record + KIND], node[record + FIRST] = SPACE, first
     node[record + SIZE], node[record + EXTRA] = n_columns * ROWS + n_rows, extra

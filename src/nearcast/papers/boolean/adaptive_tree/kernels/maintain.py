@@ -1,4 +1,4 @@
-"""File and unfile clauses one by one, and build anew what that has put out of shape."""
+"""File and remove clauses one by one, and rebuild the nodes that no longer fit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nearcast.kernels.pools import chunk_capacity, give_back, take_chunk
 from nearcast.papers.boolean.adaptive_tree.kernels.divide import divide_items
 from nearcast.papers.boolean.adaptive_tree.kernels.nodes import unproven_bits
 from nearcast.papers.boolean.adaptive_tree.kernels.path import visit_nodes
-from nearcast.papers.boolean.adaptive_tree.kernels.rebuild import has_drifted, take_up, write_local
+from nearcast.papers.boolean.adaptive_tree.kernels.rebuild import has_drifted, pop_pending, write_local
 from nearcast.papers.boolean.adaptive_tree.layout import (
     ALLOWED,
     EXTRA,
@@ -23,6 +23,9 @@ from nearcast.papers.boolean.adaptive_tree.layout import (
     N_FILED,
     N_FRONT,
     N_PENDING,
+    NEEDED_ENTRIES,
+    NEEDED_KEYWORDS,
+    NEEDED_PENDING,
     NO_RANK,
     NODE,
     NODE_FIELDS,
@@ -32,9 +35,6 @@ from nearcast.papers.boolean.adaptive_tree.layout import (
     SIZE,
     START,
     STOP,
-    WANTED_ENTRIES,
-    WANTED_KEYWORDS,
-    WANTED_PENDING,
 )
 
 DONE, SHORT, REBUILD_ALL = 0, 1, 2
@@ -42,7 +42,7 @@ DONE, SHORT, REBUILD_ALL = 0, 1, 2
 
 @kernel
 def rank_new_keywords(tree, clauses, slots, is_front):
-    """Give keywords that no clause had before the next place at the rare end of the order."""
+    """Give keywords that no clause had before the next ranks at the rare end of the order."""
     rank, head = tree.rank, tree.head
     keyword_start, keyword = clauses.keyword_start, clauses.keyword
     for i in range(slots.size):
@@ -57,51 +57,51 @@ def rank_new_keywords(tree, clauses, slots, is_front):
 
 
 @kernel
-def has_entry_room(tree, work, n_visits, leaf_size):
-    """Whether every leaf on the way can take one more entry, whatever has been freed."""
+def has_entry_capacity(tree, work, n_visits, leaf_size):
+    """Whether the capacity is enough for one more entry in every leaf on the path, without freed memory."""
     tree, work = borrow(tree), borrow(work)
-    node, visit, wanted = tree.node, work.visit, work.wanted
-    wanted[WANTED_ENTRIES] = tree.head[N_ENTRIES]
+    node, visit, needed = tree.node, work.visit, work.needed
+    needed[NEEDED_ENTRIES] = tree.head[N_ENTRIES]
     for at in range(0, n_visits * ITEM_FIELDS, ITEM_FIELDS):
         record = NODE_FIELDS * visit[at + NODE]
         if node[record + KIND] == LEAF and node[record + SIZE] == node[record + EXTRA]:
-            wanted[WANTED_ENTRIES] += wider_room(node[record + SIZE], leaf_size)
-    wanted[WANTED_PENDING] = n_visits
-    return wanted[WANTED_ENTRIES] <= tree.clause.size and n_visits * ITEM_FIELDS <= work.pending.size
+            needed[NEEDED_ENTRIES] += wider_capacity(node[record + SIZE], leaf_size)
+    needed[NEEDED_PENDING] = n_visits
+    return needed[NEEDED_ENTRIES] <= tree.clause.size and n_visits * ITEM_FIELDS <= work.pending.size
 
 
 @kernel
-def wider_room(size, leaf_size):
-    """The room of a full leaf that takes one more: up to the size at which it is divided, then a quarter more each time."""
+def wider_capacity(size, leaf_size):
+    """The new capacity of a full leaf: up to the size at which leaves are divided, then a quarter more each time."""
     if size < leaf_size:
         return chunk_capacity(min(size + 1 + size // 4, leaf_size))
     return chunk_capacity(size + 1 + size // 4)
 
 
 @kernel
-def widen_leaf(tree, record, room):
-    """Give a leaf more room, elsewhere; there is enough."""
+def widen_leaf(tree, record, capacity):
+    """Move a leaf to a larger chunk. The capacity is enough."""
     tree = borrow(tree)
     node, box, signature, entry_clause = tree.node, tree.box, tree.signature, tree.clause
     first, size = node[record + FIRST], node[record + SIZE]
-    moved = take_chunk(tree.free_entry, entry_clause, tree.head, N_ENTRIES, room)
+    moved = take_chunk(tree.free_entry, entry_clause, tree.head, N_ENTRIES, capacity)
     for i in range(size):
         entry_clause[moved + i] = entry_clause[first + i]
         signature[moved + i] = signature[first + i]
     for i in range(4 * size):
         box[4 * moved + i] = box[4 * first + i]
     give_back(tree.free_entry, entry_clause, first, node[record + EXTRA])
-    node[record + FIRST], node[record + EXTRA] = moved, room
+    node[record + FIRST], node[record + EXTRA] = moved, capacity
 
 
 @kernel
 def append_entry(tree, work, record, clause, bits, leaf_size):
-    """Append the clause at local number 0 to a leaf."""
+    """Append the clause with local number 0 to a leaf."""
     tree, work = borrow(tree), borrow(work)
     node, box, signature, entry_clause = tree.node, tree.box, tree.signature, tree.clause
     size = node[record + SIZE]
     if size == node[record + EXTRA]:
-        widen_leaf(tree, record, wider_room(size, leaf_size))
+        widen_leaf(tree, record, wider_capacity(size, leaf_size))
     entry = node[record + FIRST] + size
     entry_clause[entry], signature[entry] = clause, bits
     for side in range(4):
@@ -111,7 +111,7 @@ def append_entry(tree, work, record, clause, bits, leaf_size):
 
 @kernel
 def remove_entry(tree, record, clause):
-    """Take a clause out of a leaf; the last entry moves to its place."""
+    """Remove a clause from a leaf; the last entry moves to its position."""
     tree = borrow(tree)
     node, box, signature, entry_clause = tree.node, tree.box, tree.signature, tree.clause
     first, last = node[record + FIRST], node[record + FIRST] + node[record + SIZE] - 1
@@ -126,7 +126,7 @@ def remove_entry(tree, record, clause):
 
 @kernel
 def push_pending(work, number):
-    """Note that the node of a visit is to be built anew."""
+    """Mark the node of a visit for a rebuild."""
     work = borrow(work)
     state, pending, visit = work.state, work.pending, work.visit
     at = state[N_PENDING] * ITEM_FIELDS
@@ -140,10 +140,10 @@ def push_pending(work, number):
 
 @kernel
 def note_changes(tree, work, options, n_visits, step):
-    """Count a clause in or out on its way, and note what is to be built anew: the highest of each way, and nothing below.
+    """Count a clause in or out along its paths, and mark what must be rebuilt: on each path the highest such node.
 
-    A leaf that is full, a node with less than half of what fills a leaf, a node whose clauses lie otherwise than when it was
-    divided. Returns whether the whole tree is to be built anew, with a new order of keywords.
+    These are full leaves, nodes with less than half of what fills a leaf, and nodes whose clauses have drifted since they
+    were divided. Returns whether the whole tree must be rebuilt, with a new order of keywords.
     """
     tree, work = borrow(tree), borrow(work)
     node, block, visit, n_below = tree.node, tree.block, work.visit, tree.n_below
@@ -156,7 +156,7 @@ def note_changes(tree, work, options, n_visits, step):
             block[node[record + FIRST] + N_CHANGES] += 1
     for number in range(n_visits):
         at = number * ITEM_FIELDS
-        # STOP of a visit tells that it is built anew, with what is above it if need be.
+        # STOP of a visit is 1 if its node is rebuilt, alone or with a node above it.
         visit[at + STOP] = 0
         if number > 0 and visit[visit[at + START] * ITEM_FIELDS + STOP] == 1:
             visit[at + STOP] = 1
@@ -179,35 +179,35 @@ def note_changes(tree, work, options, n_visits, step):
 
 
 @kernel
-def settle(tree, clauses, expected, work, options):
-    """Build anew what is noted; returns whether it is done, or room is short."""
+def apply_rebuilds(tree, clauses, inputs, work, options):
+    """Rebuild the marked nodes; returns whether that is done. If not, capacity ran out."""
     while True:
-        if not divide_items(tree, expected, work, options):
+        if not divide_items(tree, inputs, work, options):
             return False
         if work.state[N_PENDING] == 0:
             return True
-        if not take_up(tree, clauses, work):
+        if not pop_pending(tree, clauses, work):
             return False
 
 
 @kernel
-def change_clauses(tree, clauses, expected, work, options, slots, step):
-    """File (step 1) or unfile (step -1) the clauses from POSITION on: DONE, SHORT of room, or REBUILD_ALL before going on."""
+def change_clauses(tree, clauses, inputs, work, options, slots, step):
+    """File (step 1) or remove (step -1) the clauses from POSITION on; returns DONE, SHORT of capacity, or REBUILD_ALL."""
     state, visit = work.state, work.visit
     node, rank = tree.node, work.rank
     while True:
-        if not settle(tree, clauses, expected, work, options):
+        if not apply_rebuilds(tree, clauses, inputs, work, options):
             return SHORT
         if state[POSITION] == slots.size:
             return DONE
         clause = slots[state[POSITION]]
         n_ranks = clauses.keyword_start[clause + 1] - clauses.keyword_start[clause]
-        work.wanted[WANTED_KEYWORDS] = n_ranks
+        work.needed[NEEDED_KEYWORDS] = n_ranks
         if n_ranks > rank.size:
             return SHORT
         write_local(tree, clauses, work, 0, clause, 0)
         n_visits = visit_nodes(tree, work, n_ranks, options.is_refining)
-        if n_visits < 0 or not has_entry_room(tree, work, n_visits, options.leaf_size):
+        if n_visits < 0 or not has_entry_capacity(tree, work, n_visits, options.leaf_size):
             return SHORT
         for at in range(0, n_visits * ITEM_FIELDS, ITEM_FIELDS):
             record = NODE_FIELDS * visit[at + NODE]

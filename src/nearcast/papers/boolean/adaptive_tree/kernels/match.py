@@ -1,8 +1,8 @@
 """Walk from the root to the leaves that a message reaches, then scan them.
 
-Two steps, so that the memory of the next nodes and of the leaves is asked for ahead of its use. A point reaches one cell of
-each grid, and a clause stands in one child of a node besides copies in other cells: it is met once. A box may meet a clause
-in several cells: it is reported where the lower left corner of what they have in common lies, which is one cell.
+Two steps, so that the memory of the next nodes and of the leaves can be prefetched. A point reaches one cell of each grid, so
+it meets each clause once. A box may meet a clause in several cells: it is reported in the cell of the lower left corner of
+their intersection, which is one cell.
 Paper: Algorithm 1; η = `position`, from 0.
 """
 
@@ -33,16 +33,16 @@ from nearcast.papers.boolean.adaptive_tree.layout import (
     ROWS,
     SIZE,
 )
-from nearcast.papers.boolean.quadtrees.kernels.cover import keyword_bit
+from nearcast.papers.boolean.quadtrees.kernels.lists import keyword_bit
 
 OUTPUT_FULL = -1
-_AHEAD = 4  # nodes of the queue whose blocks are asked for
+_AHEAD = 4  # nodes of the queue whose blocks are prefetched
 _PER_LINE = 8  # signatures in a line of cache
 
 
 @inline_kernel
 def rank_keywords(rank_of, keyword, begin, end, rank):
-    """Write the places of the message's keywords in order, those no clause has left out; returns their number."""
+    """Write the sorted ranks of the message's keywords, without those that no clause has; returns their number."""
     for at in range(begin, end):
         if keyword[at] < rank_of.size:
             prefetch(rank_of, keyword[at])
@@ -56,8 +56,8 @@ def rank_keywords(rank_of, keyword, begin, end, rank):
 
 
 @inline_kernel
-def lacking_bits(rank, n_ranks):
-    """The bits that no keyword of the message has: a clause with one of them asks for more than the message has."""
+def absent_bits(rank, n_ranks):
+    """The bits that no keyword of the message has: a clause with one of them requires a keyword that the message lacks."""
     bits = np.int64(0)
     for at in range(n_ranks):
         bits |= keyword_bit(rank[at])
@@ -129,10 +129,12 @@ def reach_with_point(node, block, bound, signature, rank, n_ranks, x, y, queue, 
 
 
 @inline_kernel
-def scan_for_point(leaf, n_leaves, entries, words, stamp, mark, lacking, x, y, message, n_out, out_message, out_clause):
+def scan_for_point(
+    leaf, n_leaves, entries, clause_keywords, stamp, mark, absent, x, y, message, n_out, out_message, out_clause
+):
     """Append the clauses of the leaves that match a point; returns pairs (or OUTPUT_FULL) and candidates."""
     node, entry_clause, signature, box = entries
-    keyword_start, keyword = words
+    keyword_start, keyword = clause_keywords
     n_candidates = 0
     for i in range(n_leaves):
         record = leaf[i]
@@ -141,11 +143,11 @@ def scan_for_point(leaf, n_leaves, entries, words, stamp, mark, lacking, x, y, m
         n_candidates += last - first
         for entry in range(first, last):
             bits = signature[entry]
-            if bits & lacking != 0:
+            if bits & absent != 0:
                 continue
             if box[4 * entry] <= x and x <= box[4 * entry + 2] and box[4 * entry + 1] <= y and y <= box[4 * entry + 3]:
                 clause = entry_clause[entry]
-                # Without bits the way to the leaf has proven every keyword.
+                # Without bits the path to the leaf has proven every keyword.
                 if bits == 0 or has_all(stamp, mark, keyword, keyword_start[clause], keyword_start[clause + 1]):
                     if n_out == out_clause.size:
                         return OUTPUT_FULL, n_candidates
@@ -178,12 +180,12 @@ def reach_with_box(node, block, bound, rank, n_ranks, x0, y0, x1, y1, queue, pos
                     child = block[first + BLOCK_FIELDS + row * n_columns + column]
                     if child == NO_NODE:
                         continue
-                    own = 4 * n_queued
+                    child_cell = 4 * n_queued
                     n_queued = enter(node, queue, position, n_queued, child, at)
-                    cell[own] = bound[bounds + column] if column > 0 else cell[4 * number]
-                    cell[own + 1] = bound[rows_at + row - 1] if row > 0 else cell[4 * number + 1]
-                    cell[own + 2] = bound[bounds + 1 + column] if column < n_columns - 1 else cell[4 * number + 2]
-                    cell[own + 3] = bound[rows_at + row] if row < n_rows - 1 else cell[4 * number + 3]
+                    cell[child_cell] = bound[bounds + column] if column > 0 else cell[4 * number]
+                    cell[child_cell + 1] = bound[rows_at + row - 1] if row > 0 else cell[4 * number + 1]
+                    cell[child_cell + 2] = bound[bounds + 1 + column] if column < n_columns - 1 else cell[4 * number + 2]
+                    cell[child_cell + 3] = bound[rows_at + row] if row < n_rows - 1 else cell[4 * number + 3]
             before = n_queued
         if kind != LEAF:
             n_queued = enter(node, queue, position, n_queued, node[record + EXTRA], at)
@@ -195,11 +197,13 @@ def reach_with_box(node, block, bound, rank, n_ranks, x0, y0, x1, y1, queue, pos
 
 
 @kernel
-def scan_for_box(queue, n_queued, cell, entries, words, stamp, mark, lacking, place, message, n_out, out_message, out_clause):
+def scan_for_box(
+    queue, n_queued, cell, entries, clause_keywords, stamp, mark, absent, message_box, message, n_out, out_message, out_clause
+):
     """Append the clauses of the leaves that match a box, each in the cell of its reference point; as `scan_for_point`."""
     node, entry_clause, signature, box = entries
-    keyword_start, keyword = words
-    x0, y0, x1, y1 = place
+    keyword_start, keyword = clause_keywords
+    x0, y0, x1, y1 = message_box
     n_candidates = 0
     for number in range(n_queued):
         record = NODE_FIELDS * queue[number]
@@ -211,7 +215,7 @@ def scan_for_box(queue, n_queued, cell, entries, words, stamp, mark, lacking, pl
             if x < left or x >= right or y < bottom or y >= top:
                 continue
             n_candidates += 1
-            if signature[entry] & lacking != 0:
+            if signature[entry] & absent != 0:
                 continue
             if meets(box[4 * entry], box[4 * entry + 1], box[4 * entry + 2], box[4 * entry + 3], x0, y0, x1, y1):
                 clause = entry_clause[entry]
@@ -231,7 +235,7 @@ def match_messages(tree, clauses, messages, is_refining, scratch, mark, first, n
     node, block, bound, signature, box = tree.node, tree.block, tree.bound, tree.signature, tree.box
     rank_of = tree.rank
     entries = (node, tree.clause, signature, box)
-    words = (clauses.keyword_start, clauses.keyword)
+    clause_keywords = (clauses.keyword_start, clauses.keyword)
     stamp, rank, queue, position, leaf, cell = scratch
     mx0, my0, mx1, my1 = messages.x0, messages.y0, messages.x1, messages.y1
     message_start, keyword = messages.keyword_start, messages.keyword
@@ -242,20 +246,44 @@ def match_messages(tree, clauses, messages, is_refining, scratch, mark, first, n
         begin, end = message_start[message], message_start[message + 1]
         n_ranks = rank_keywords(rank_of, keyword, begin, end, rank)
         mark_keywords(stamp, current, keyword, begin, end)
-        lacking = lacking_bits(rank, n_ranks)
+        absent = absent_bits(rank, n_ranks)
         x0, y0, x1, y1 = mx0[message], my0[message], mx1[message], my1[message]
         if x0 == x1 and y0 == y1:
             n_leaves, n_nodes = reach_with_point(
                 node, block, bound, signature, rank, n_ranks, x0, y0, queue, position, leaf, is_refining
             )
             n_out, n_candidates = scan_for_point(
-                leaf, n_leaves, entries, words, stamp, current, lacking, x0, y0, message, n_out, out_message, out_clause
+                leaf,
+                n_leaves,
+                entries,
+                clause_keywords,
+                stamp,
+                current,
+                absent,
+                x0,
+                y0,
+                message,
+                n_out,
+                out_message,
+                out_clause,
             )
         else:
             n_nodes = reach_with_box(node, block, bound, rank, n_ranks, x0, y0, x1, y1, queue, position, cell, is_refining)
-            place = (x0, y0, x1, y1)
+            message_box = (x0, y0, x1, y1)
             n_out, n_candidates = scan_for_box(
-                queue, n_nodes, cell, entries, words, stamp, current, lacking, place, message, n_out, out_message, out_clause
+                queue,
+                n_nodes,
+                cell,
+                entries,
+                clause_keywords,
+                stamp,
+                current,
+                absent,
+                message_box,
+                message,
+                n_out,
+                out_message,
+                out_clause,
             )
         if n_out == OUTPUT_FULL:
             return message, before

@@ -1,7 +1,7 @@
-"""What a division by space costs because clauses move: they change cells, and the node goes out of shape.
+"""What a division by space costs because clauses move: they change cells, and the node drifts.
 
-Paper: §4.3.1, equations 8 to 13 and Algorithm 8, per time stamp, in the readings of `docs/explanation/moving.md`. Everything is
-reckoned for a sample of the node's clauses.
+Paper: §4.3.1, equations 8 to 13 and Algorithm 8, per time stamp, as interpreted in `docs/explanation/moving.md`. Everything is
+estimated from a sample of the node's clauses.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _GOLDEN_ANGLE = 2.399963229728653
 
 @inline_kernel
 def velocity_of(velocity, typical, clause):
-    """How far a clause goes in a time step in which it reports; one that has not moved yet goes somewhere at typical speed."""
+    """How far a clause moves in a step in which it reports; one that has not moved yet moves anywhere at typical speed."""
     if 2 * clause + 1 < velocity.size and not math.isnan(velocity[2 * clause]):
         return float(velocity[2 * clause]), float(velocity[2 * clause + 1])
     angle = _GOLDEN_ANGLE * clause
@@ -45,7 +45,7 @@ def velocity_of(velocity, typical, clause):
 
 @inline_kernel
 def in_parts(distance, half):
-    """A distance in parts of a length of which half is given; not more than some, however short the length is."""
+    """A distance as a multiple of twice `half`, limited to a few multiples."""
     if abs(distance) * 0.125 >= half:
         return 0.0 if distance == 0.0 else math.copysign(_MOST_PARTS, distance)
     return distance * 0.5 / half
@@ -53,7 +53,7 @@ def in_parts(distance, half):
 
 @kernel
 def take_motion(work, motion, start, stop, region_at):
-    """Write place and velocity of some clauses to `sample`, in parts of the region; returns how many, and how many cross its
+    """Write location and velocity of some clauses to `sample`, relative to the region; returns how many, and how many cross its
     border in a time step in which all report. Paper: the sum of min(1, zeta), zeta = |v_x| / W + |v_y| / H."""
     work, motion = borrow(work), borrow(motion)
     order, box, clause, region, sample = work.order, work.box, work.clause, work.item_region, work.sample
@@ -76,7 +76,7 @@ def take_motion(work, motion, start, stop, region_at):
 
 @inline_kernel
 def cell_of(x, y, side):
-    """The cell of a uniform grid, or one more for who has left it."""
+    """The cell of a uniform grid; the number of cells if the point is outside."""
     if x >= 0.0 and x <= 1.0 and y >= 0.0 and y <= 1.0:
         return min(side - 1, int(y * side)) * side + min(side - 1, int(x * side))
     return side * side
@@ -84,9 +84,9 @@ def cell_of(x, y, side):
 
 @kernel
 def drift_after(sample, n, side, steps, count):
-    """How far the sample lies from where it was, after so many time steps: a divergence, smoothed.
+    """How far the distribution of the sample has moved after `steps` time steps: a smoothed divergence.
 
-    Without what comes from its being a sample: each of those who changed cells makes one more difference of its own.
+    The bias of sampling is subtracted: each clause that changed cells adds a difference.
     """
     n_bins = side * side + 1
     then, now = count[: count.size // 2], count[count.size // 2 :]
@@ -113,7 +113,7 @@ def steps_until_drift(work, n, reports, most_steps, fanout, limit):
 
     Paper: Algorithm 8, whose line 8 goes one step too far.
     """
-    sample, count = work.sample, work.counted
+    sample, count = work.sample, work.counts
     side = 1
     while (side + 1) * (side + 1) <= fanout:
         side += 1
@@ -135,11 +135,11 @@ def motion_cost(tree, motion, work, options, last, n_keys):
     n = stop - start
     fanout, depth, reports = float(options.fanout), float(item[at + DEPTH]), facts[REPORTS]
     n_sampled, n_crossing = take_motion(work, motion, start, stop, last * REGION_FIELDS)
-    # Equations 8 and 9: taken out of one place and filed in another, along the way from the root, this node included.
+    # Equations 8 and 9: removed from one leaf and filed in another, along the path from the root, with this node.
     updates = reports * n_crossing * (n / n_sampled) * 2.0 * depth * np.log2(fanout)
     cost = facts[UPDATE_WEIGHT] * updates
     if options.drift_limit >= 0.0 and n >= LEAST_SHARE * tree.head[N_FILED]:
-        # Equations 11 to 13. Smaller nodes are never built anew for drift.
+        # Equations 11 to 13. Smaller nodes are never rebuilt for drift.
         height = max(0.0, np.log(n / options.leaf_size) / np.log(fanout))
         rebuild = (n * np.log2(fanout) + n * np.sqrt(fanout) + fanout * n_keys) * (height + 1.0)
         limit = options.drift_limit + options.noise_weight * fanout / (2.0 * n)

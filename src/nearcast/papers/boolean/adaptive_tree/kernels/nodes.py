@@ -1,4 +1,4 @@
-"""Make single nodes: a leaf with its entries, a block, a child on the pile, the region of a cell."""
+"""Make single nodes: a leaf with its entries, a block, a child on the stack, the region of a cell."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ from nearcast.papers.boolean.adaptive_tree.layout import (
     START,
     STOP,
 )
-from nearcast.papers.boolean.quadtrees.kernels.cover import keyword_bit
+from nearcast.papers.boolean.quadtrees.kernels.lists import keyword_bit
 
 
 @kernel
 def make_leaf(tree, work, last, leaf_size):
-    """Write the entries of a leaf: clause, box, and the bits of the keywords that its place does not prove."""
+    """Write the entries of a leaf: clause, box, and the bits of the keywords that the path to the leaf does not prove."""
     item, order, box, rank_start, rank = work.item, work.order, work.box, work.rank_start, work.rank
     clause, boxes, signature, node = tree.clause, tree.box, tree.signature, tree.node
     at = last * ITEM_FIELDS
     start, stop, proven = item[at + START], item[at + STOP], item[at + PROVEN]
     n = stop - start
     # A leaf that could not be divided is not tried again at each insertion.
-    room = chunk_capacity(n + n // 4 if n >= leaf_size else n)
-    first = take_chunk(tree.free_entry, clause, tree.head, N_ENTRIES, room)
+    capacity = chunk_capacity(n + n // 4 if n >= leaf_size else n)
+    first = take_chunk(tree.free_entry, clause, tree.head, N_ENTRIES, capacity)
     record = NODE_FIELDS * item[at + NODE]
-    node[record + KIND], node[record + FIRST], node[record + SIZE], node[record + EXTRA] = LEAF, first, n, room
+    node[record + KIND], node[record + FIRST], node[record + SIZE], node[record + EXTRA] = LEAF, first, n, capacity
     for i in range(n):
         local = order[start + i]
         entry = first + i
@@ -80,15 +80,15 @@ def new_node(tree, n_clauses):
         head[FREE_NODE] = node[NODE_FIELDS * number + FIRST]
     record = NODE_FIELDS * number
     node[record + KIND], node[record + FIRST], node[record + SIZE], node[record + EXTRA] = LEAF, 0, 0, 0
-    tree.n_below[number], tree.n_then[number] = n_clauses, n_clauses
+    tree.n_below[number], tree.n_at_division[number] = n_clauses, n_clauses
     return number
 
 
 @inline_kernel
-def start_block(tree, room, n):
-    """A block for a node of `n` clauses that is divided now; returns where it is."""
+def start_block(tree, capacity, n):
+    """Take a block for a node of `n` clauses that is divided now; returns its start."""
     block = tree.block
-    first = take_chunk(tree.free_block, block, tree.head, N_BLOCK, room)
+    first = take_chunk(tree.free_block, block, tree.head, N_BLOCK, capacity)
     block[first + N_CHANGES], block[first + N_CHECKED], block[first + N_DIVIDED] = 0, 0, n
     block[first + BOUNDS] = NO_NODE
     return first
@@ -96,7 +96,7 @@ def start_block(tree, room, n):
 
 @kernel
 def push_child(tree, work, last, start, n, offset, allowed, proven, share):
-    """Put a child of item `last` on the pile, in its region; `share` of its messages come there. Returns the node."""
+    """Push a child of item `last`, with its region; `share` of its messages reach it. Returns the node."""
     state, item, region = work.state, work.item, work.item_region
     number = new_node(tree, n)
     tree.share[number] = tree.share[item[last * ITEM_FIELDS + NODE]] * share
@@ -111,21 +111,21 @@ def push_child(tree, work, last, start, n, offset, allowed, proven, share):
 
 
 @inline_kernel
-def narrow_region(region, own, bound, bounds, n_columns, n_rows, column, row):
-    """Cut the region at `own` down to a cell of a grid."""
+def narrow_region(region, at, bound, bounds, n_columns, n_rows, column, row):
+    """Cut the region at `at` down to a cell of a grid."""
     if column > 0:
-        region[own] = bound[bounds + column]
+        region[at] = bound[bounds + column]
     if column < n_columns - 1:
-        region[own + 2] = bound[bounds + 1 + column]
+        region[at + 2] = bound[bounds + 1 + column]
     if row > 0:
-        region[own + 1] = bound[bounds + n_columns + row - 1]
+        region[at + 1] = bound[bounds + n_columns + row - 1]
     if row < n_rows - 1:
-        region[own + 3] = bound[bounds + n_columns + row]
+        region[at + 3] = bound[bounds + n_columns + row]
 
 
 @kernel
 def replace_by_children(work, last):
-    """Close the gap that a divided item leaves below its children on the pile."""
+    """Remove a divided item from below its children on the stack."""
     state, item, region = work.state, work.item, work.item_region
     state[N_ITEMS] -= 1
     for at in range(last * ITEM_FIELDS, state[N_ITEMS] * ITEM_FIELDS):

@@ -1,6 +1,6 @@
-"""Every node on the way of a clause: the same cut, the same cells as when it was filed or built.
+"""Visit every node on the paths of a clause: the same cuts and cells as when it was filed or built.
 
-So its leaves are found again without being noted.
+So its leaves are found again and need not be stored.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from nearcast.papers.boolean.adaptive_tree.layout import (
     MAY_KEYWORD,
     MAY_SPACE,
     N_NODES,
+    NEEDED_NODES,
+    NEEDED_VISITS,
     NO_NODE,
     NODE,
     NODE_FIELDS,
@@ -36,8 +38,6 @@ from nearcast.papers.boolean.adaptive_tree.layout import (
     SIZE,
     SPREAD,
     START,
-    WANTED_NODES,
-    WANTED_VISITS,
 )
 
 
@@ -53,17 +53,17 @@ def add_visit(tree, work, n_visits, parent, block_at, offset, allowed, proven):
     record = NODE_FIELDS * visit[parent * ITEM_FIELDS + NODE]
     child = block[block_at] if block_at >= 0 else node[record + EXTRA]
     if child == NO_NODE:
-        work.wanted[WANTED_NODES] = tree.head[N_NODES] + 1
-        if work.wanted[WANTED_NODES] > tree.n_below.size:
+        work.needed[NEEDED_NODES] = tree.head[N_NODES] + 1
+        if work.needed[NEEDED_NODES] > tree.n_below.size:
             return -1
-        # An empty leaf is in nobody's way, should there be no room to go on.
+        # An empty leaf does no harm if capacity runs out after it.
         child = new_node(tree, 0)
         tree.share[child] = tree.share[record // NODE_FIELDS] / child_count(node, record)
         if block_at >= 0:
             block[block_at] = child
         else:
             node[record + EXTRA] = child
-    work.wanted[WANTED_VISITS] = n_visits + 1
+    work.needed[NEEDED_VISITS] = n_visits + 1
     if (n_visits + 1) * ITEM_FIELDS > visit.size:
         return -1
     at, depth = n_visits * ITEM_FIELDS, visit[parent * ITEM_FIELDS + DEPTH] + 1
@@ -111,7 +111,7 @@ def visit_cells(tree, work, n_visits, parent):
 
 @kernel
 def visit_nodes(tree, work, n_ranks, is_refining):
-    """Every node on the way of the clause at local number 0, parents first; returns how many, or -1 if room is short."""
+    """Write every node on the paths of the clause with local number 0, parents first; returns how many, or -1 if full."""
     tree, work = borrow(tree), borrow(work)
     node, block, rank, visit, region = tree.node, tree.block, work.rank, work.visit, work.visit_region
     visit[NODE], visit[START], visit[OFFSET], visit[DEPTH], visit[PROVEN] = ROOT, NO_NODE, 0, 1, 0

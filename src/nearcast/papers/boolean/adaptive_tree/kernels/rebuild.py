@@ -1,4 +1,4 @@
-"""Take up a node to be built anew: gather its clauses, free what is below it; and tell when a node has drifted."""
+"""Prepare a node for a rebuild: gather its clauses and free what is below it. Decide when a node has drifted."""
 
 from __future__ import annotations
 
@@ -24,6 +24,9 @@ from nearcast.papers.boolean.adaptive_tree.layout import (
     N_ITEMS,
     N_PENDING,
     N_REBUILT,
+    NEEDED_KEYWORDS,
+    NEEDED_LOCAL,
+    NEEDED_ORDER,
     NO_NODE,
     NODE,
     NODE_FIELDS,
@@ -32,13 +35,10 @@ from nearcast.papers.boolean.adaptive_tree.layout import (
     SIZE,
     START,
     STOP,
-    WANTED_KEYWORDS,
-    WANTED_LOCAL,
-    WANTED_ORDER,
 )
 
 LEAST_SHARE = 0.001  # of all clauses: smaller nodes do not drift. Paper: §5.1.2
-_CHECKS = 128  # divergence is reckoned so often while a node changes as a whole
+_CHECKS = 128  # how often the divergence is computed while all clauses of a node change
 _SMOOTHING = 0.5
 
 
@@ -51,31 +51,31 @@ def child_count(node, record):
 
 
 @kernel
-def push_children(tree, record, pile, n):
-    """Put the children of an inner node on the pile; returns its new size."""
+def push_children(tree, record, stack, n):
+    """Push the children of an inner node; returns the new size of the stack."""
     node, block = tree.node, tree.block
     first = node[record + FIRST] + BLOCK_FIELDS
     for at in range(first, first + child_count(node, record)):
         if block[at] != NO_NODE:
-            pile[n] = block[at]
+            stack[n] = block[at]
             n += 1
     if node[record + EXTRA] != NO_NODE:
-        pile[n] = node[record + EXTRA]
+        stack[n] = node[record + EXTRA]
         n += 1
     return n
 
 
 @kernel
-def collect_clauses(tree, number, pile, seen, out):
+def collect_clauses(tree, number, stack, seen, out):
     """Write every clause filed below a node, once; returns how many."""
     node, entry_clause = tree.node, tree.clause
-    pile[0] = number
+    stack[0] = number
     size, n_out = 1, 0
     while size > 0:
         size -= 1
-        record = NODE_FIELDS * pile[size]
+        record = NODE_FIELDS * stack[size]
         if node[record + KIND] != LEAF:
-            size = push_children(tree, record, pile, size)
+            size = push_children(tree, record, stack, size)
             continue
         for entry in range(node[record + FIRST], node[record + FIRST] + node[record + SIZE]):
             clause = entry_clause[entry]
@@ -89,53 +89,53 @@ def collect_clauses(tree, number, pile, seen, out):
 
 
 @kernel
-def free_below(tree, number, pile):
+def free_below(tree, number, stack):
     """Give back everything below a node and make it an empty leaf."""
     node, block, head = tree.node, tree.block, tree.head
-    pile[0] = number
+    stack[0] = number
     size = 1
     while size > 0:
         size -= 1
-        own = pile[size]
-        record = NODE_FIELDS * own
+        freed = stack[size]
+        record = NODE_FIELDS * freed
         first = node[record + FIRST]
         kind = node[record + KIND]
         if kind == LEAF:
             give_back(tree.free_entry, tree.clause, first, node[record + EXTRA])
         else:
-            size = push_children(tree, record, pile, size)
+            size = push_children(tree, record, stack, size)
             n_children = child_count(node, record)
-            room = chunk_capacity(BLOCK_FIELDS + (2 * n_children if kind == KEYWORD else n_children))
+            capacity = chunk_capacity(BLOCK_FIELDS + (2 * n_children if kind == KEYWORD else n_children))
             if kind != KEYWORD:
                 n_bounds = node[record + SIZE] // ROWS + node[record + SIZE] % ROWS - 1
                 give_back(tree.free_bound, tree.bound, block[first + BOUNDS], chunk_capacity(n_bounds))
-            give_back(tree.free_block, block, first, room)
+            give_back(tree.free_block, block, first, capacity)
         node[record + KIND], node[record + FIRST], node[record + SIZE], node[record + EXTRA] = LEAF, 0, 0, 0
-        if own != number:
+        if freed != number:
             node[record + FIRST] = head[FREE_NODE]
-            head[FREE_NODE] = own
+            head[FREE_NODE] = freed
 
 
 @kernel
-def take_up(tree, clauses, work):
-    """Make the last pending node an item with all its clauses; returns whether there was room for them."""
-    state, wanted, pending, item = work.state, work.wanted, work.pending, work.item
+def pop_pending(tree, clauses, work):
+    """Make the last pending node an item with all its clauses; returns whether the capacity was enough."""
+    state, needed, pending, item = work.state, work.needed, work.pending, work.item
     last = (state[N_PENDING] - 1) * ITEM_FIELDS
     number = pending[last + NODE]
     n = tree.n_below[number]
-    wanted[WANTED_LOCAL], wanted[WANTED_ORDER] = n, n
+    needed[NEEDED_LOCAL], needed[NEEDED_ORDER] = n, n
     if n > work.clause.size or n > work.order.size:
         return False
-    collect_clauses(tree, number, work.pile, work.seen, work.clause)
+    collect_clauses(tree, number, work.stack, work.seen, work.clause)
     n_keywords = 0
     for local in range(n):
         clause = work.clause[local]
         n_keywords += clauses.keyword_start[clause + 1] - clauses.keyword_start[clause]
-    wanted[WANTED_KEYWORDS] = n_keywords
+    needed[NEEDED_KEYWORDS] = n_keywords
     if n_keywords > work.rank.size:
         return False
-    free_below(tree, number, work.pile)
-    gather(tree, clauses, work, n)
+    free_below(tree, number, work.stack)
+    gather_clauses(tree, clauses, work, n)
     for field in range(ITEM_FIELDS):
         item[field] = pending[last + field]
     item[START], item[STOP] = 0, n
@@ -150,7 +150,7 @@ def take_up(tree, clauses, work):
 
 @kernel
 def write_local(tree, clauses, work, local, clause, first):
-    """Note the box of a clause, and its keywords in order from `first` on; returns where they end."""
+    """Store the box of a clause, and its keywords in order from `first` on; returns where they end."""
     tree, clauses, work = borrow(tree), borrow(clauses), borrow(work)
     box, rank, rank_of = work.box, work.rank, tree.rank
     box[4 * local], box[4 * local + 1] = clauses.x0[clause], clauses.y0[clause]
@@ -164,8 +164,8 @@ def write_local(tree, clauses, work, local, clause, first):
 
 
 @kernel
-def gather(tree, clauses, work, n):
-    """Note boxes and keywords of the first `n` clauses by local number."""
+def gather_clauses(tree, clauses, work, n):
+    """Store boxes and keywords of the first `n` clauses by local number."""
     rank_start, order, clause = work.rank_start, work.order, work.clause
     rank_start[0] = 0
     for local in range(n):
@@ -177,11 +177,11 @@ def gather(tree, clauses, work, n):
 def divergence(tree, number):
     """How far the shares of the children are from those when the node was divided, and among how many that was.
 
-    Paper: D_KL(w_old | w), formula not printed. Smoothed, since a share may become zero; what came into new children counts as
-    one more.
+    Paper: D_KL(w_old | w), formula not printed. Smoothed, since a share may become zero; all clauses in new children count as
+    one more bin.
     """
     tree = borrow(tree)
-    node, block, n_below, n_then = tree.node, tree.block, tree.n_below, tree.n_then
+    node, block, n_below, n_at_division = tree.node, tree.block, tree.n_below, tree.n_at_division
     record = NODE_FIELDS * number
     first = node[record + FIRST] + BLOCK_FIELDS
     n_bins, total_then, total_now, new = 1, 0, 0, 0
@@ -190,26 +190,26 @@ def divergence(tree, number):
         child = block[first + at] if at < n_children else node[record + EXTRA]
         if child == NO_NODE:
             continue
-        if n_then[child] == 0:
+        if n_at_division[child] == 0:
             new += n_below[child]
         else:
             n_bins += 1
-            total_then += n_then[child]
+            total_then += n_at_division[child]
         total_now += n_below[child]
     then_scale, now_scale = total_then + _SMOOTHING * n_bins, total_now + _SMOOTHING * n_bins
     share = _SMOOTHING / then_scale
     total = share * np.log(share * now_scale / (new + _SMOOTHING))
     for at in range(n_children + 1):
         child = block[first + at] if at < n_children else node[record + EXTRA]
-        if child != NO_NODE and n_then[child] > 0:
-            share = (n_then[child] + _SMOOTHING) / then_scale
+        if child != NO_NODE and n_at_division[child] > 0:
+            share = (n_at_division[child] + _SMOOTHING) / then_scale
             total += share * np.log(share * now_scale / (n_below[child] + _SMOOTHING))
     return total, n_bins
 
 
 @inline_kernel
 def is_check_due(block, first, n, n_filed, options):
-    """Whether a node with `n` of all clauses below, whose block begins at `first`, has changed enough to be looked at again."""
+    """Whether a node with `n` of all clauses below, whose block begins at `first`, has changed enough for another check."""
     n_changes = block[first + N_CHANGES]
     return (
         options.drift_limit >= 0.0
@@ -221,7 +221,7 @@ def is_check_due(block, first, n, n_filed, options):
 
 @kernel
 def has_drifted(tree, number, options):
-    """Whether an inner node is to be built anew because its clauses have come to lie otherwise."""
+    """Whether an inner node must be rebuilt because the distribution of its clauses has drifted."""
     tree = borrow(tree)
     block, n = tree.block, tree.n_below[number]
     first = tree.node[NODE_FIELDS * number + FIRST]
@@ -229,5 +229,5 @@ def has_drifted(tree, number, options):
         return False
     block[first + N_CHECKED] = block[first + N_CHANGES] + max(1, n // _CHECKS)
     distance, n_bins = divergence(tree, number)
-    # What chance alone brings about when as many again are drawn as the node was divided with.
+    # The expected divergence if as many clauses as the node was divided with are drawn again.
     return distance > options.drift_limit + options.noise_weight * (n_bins - 1) / (2.0 * block[first + N_DIVIDED])

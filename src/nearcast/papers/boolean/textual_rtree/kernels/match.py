@@ -9,20 +9,20 @@ from nearcast.kernels.compile import kernel
 from nearcast.kernels.keyword_sets import has_all, mark_keywords
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.papers.boolean.kernels.keyword_lists import find_common, has_common
-from nearcast.papers.boolean.kernels.rtree import N_NODES, PLACES, ROOT
+from nearcast.papers.boolean.kernels.rtree import N_NODES, ROOT, WIDTH
 
 
 @kernel
 def match_by_sets(index, clauses, messages, scratch, mark, first, n_out, output):
     """Append every matching pair; see `kernel_calls.run_until_it_fits` for `first`, `n_out` and the result.
 
-    A node is visited if it meets the message and its set has a keyword of the message. A clause stands in one leaf, and a
-    leaf has one parent: no pair is found twice.
+    A node is visited if it meets the message and its set has a keyword of the message. A clause is in one leaf, and a leaf
+    has one parent: no pair is found twice.
     """
     stamp, stack = scratch
     tree = index.tree
     ex0, ey0, ex1, ey1, child = tree.x0, tree.y0, tree.x1, tree.y1, tree.child
-    n_entries, level, places, root = tree.n_entries, tree.level, tree.head[PLACES], tree.head[ROOT]
+    n_entries, level, width, root = tree.n_entries, tree.level, tree.head[WIDTH], tree.head[ROOT]
     set_start, set_size, set_keyword = index.sets.start, index.sets.size, index.sets.item
     is_alive, keyword_start, keyword = clauses.is_alive, clauses.keyword_start, clauses.keyword
     mx0, my0, mx1, my1 = messages.x0, messages.y0, messages.x1, messages.y1
@@ -44,7 +44,7 @@ def match_by_sets(index, clauses, messages, scratch, mark, first, n_out, output)
             node = stack[n_pending]
             n_visited += 1
             is_leaf = level[node] == 0
-            for entry in range(node * places, node * places + n_entries[node]):
+            for entry in range(node * width, node * width + n_entries[node]):
                 if not meets(ex0[entry], ey0[entry], ex1[entry], ey1[entry], x0, y0, x1, y1):
                     continue
                 below = child[entry]
@@ -72,16 +72,16 @@ def match_by_sets(index, clauses, messages, scratch, mark, first, n_out, output)
 def match_by_counts(index, clauses, messages, scratch, marks, first, n_out, output):
     """Append every matching pair; see `kernel_calls.run_until_it_fits` for `first`, `n_out` and the result.
 
-    A clause counts how many of the lists it stands in belong to keywords of the message. It stands in one list per keyword:
-    when the count is the number of its keywords, the message has them all, and that happens once. A child is visited if some
+    Count for each clause how many of its lists belong to keywords of the message. It is in one list per keyword: when the
+    count is the number of its keywords, the message has them all, and that happens once. A child is visited if some
     clause has been counted on each level down to it and still lacks keywords. `occurrence` holds for each rank the mark of
     the message it was last counted for, and the count.
     """
-    stamp, occurrence, stack, found = scratch
+    stamp, occurrence, stack, common = scratch
     keyword_mark, count_mark = marks
     tree = index.tree
     ex0, ey0, ex1, ey1, child = tree.x0, tree.y0, tree.x1, tree.y1, tree.child
-    n_entries, level, places, root = tree.n_entries, tree.level, tree.head[PLACES], tree.head[ROOT]
+    n_entries, level, width, root = tree.n_entries, tree.level, tree.head[WIDTH], tree.head[ROOT]
     n_nodes = tree.head[N_NODES]
     group_start, list_keyword = index.lists.group_start, index.lists.keyword
     list_start, item = index.lists.list_start, index.lists.item
@@ -105,21 +105,21 @@ def match_by_counts(index, clauses, messages, scratch, marks, first, n_out, outp
             n_visited += 1
             is_leaf = level[node] == 0
             depth = level[root] + 1 - level[node]
-            # A leaf has one group of lists of its own, any other node one for each entry.
+            # A leaf has one group of lists, any other node one for each entry.
             n_groups = 1 if is_leaf else n_entries[node]
-            for entry in range(node * places, node * places + n_groups):
+            for entry in range(node * width, node * width + n_groups):
                 if is_leaf:
                     group = n_nodes + node
                 elif meets(ex0[entry], ey0[entry], ex1[entry], ey1[entry], x0, y0, x1, y1):
                     group = np.int64(child[entry])
                 else:
                     continue
-                n_found = find_common(
-                    list_keyword, group_start[group], group_start[group + 1], stamp, current, message_keyword, m0, m1, found
+                n_common = find_common(
+                    list_keyword, group_start[group], group_start[group + 1], stamp, current, message_keyword, m0, m1, common
                 )
                 is_open = False
-                for f in range(n_found):
-                    for at in range(list_start[found[f]], list_start[found[f] + 1]):
+                for f in range(n_common):
+                    for at in range(list_start[common[f]], list_start[common[f] + 1]):
                         rank = item[at]
                         count = 1
                         if occurrence[2 * rank] == counting:

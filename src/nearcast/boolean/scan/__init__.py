@@ -1,1 +1,0 @@
-"""No structure at all: every clause is tested against every message."""
