@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from nearcast.columns.growing import GrowingArray, resized
 from nearcast.engine.threads import BackgroundTask
 from nearcast.ranked.index import DistanceScale
-from nearcast.ranked.kernels.bounds import Frame, frame_of
+from nearcast.ranked.kernels.bounds import MapFrame, frame_of
 from nearcast.ranked.kernels.layouts import WindowArrays
 from nearcast.ranked.kernels.window_search import (
     END,
@@ -85,7 +85,7 @@ class SegmentedWindow(WindowIndex):
         self._empty()
 
     def _empty(self) -> None:
-        self.frame: Frame | None = None
+        self.frame: MapFrame | None = None
         self.columns = {name: GrowingArray(dtype) for group in self.groups.values() for name, dtype in group.items()}
         self.table = np.empty((0, STARTS + len(self.groups) + self.n_figures), np.int64)
         self._begin_tail(0)

@@ -40,7 +40,7 @@ from nearcast.ranked.impact_grid.rebuild import (
     with_words_of,
 )
 from nearcast.ranked.index import DistanceScale, RankedIndex, with_more
-from nearcast.ranked.kernels.bounds import N_FIGURES, Frame
+from nearcast.ranked.kernels.bounds import N_FIGURES, MapFrame
 from nearcast.ranked.kernels.layouts import RankedSubscriptionArrays, ScoredMatches, WindowArrays
 from nearcast.ranked.subscriptions import RankedSubscriptions
 
@@ -319,7 +319,7 @@ class ImpactGrid(RankedIndex):
         self._filed_threshold = arrays["threshold"].copy()
         self._delta, self._queued = arrays["delta"], [arrays["unindexed"]]
         self._grid = Grid(bool(arrays["grid"][0]), *arrays["grid"][1:].tolist())
-        self._frame = Frame(bool(arrays["frame"][0]), *arrays["frame"][1:].tolist())
+        self._frame = MapFrame(bool(arrays["frame"][0]), *arrays["frame"][1:].tolist())
 
 
 def _bits_of(subscriptions: RankedSubscriptionArrays, numbers: NDArray[np.int32]) -> NDArray[np.int64]:

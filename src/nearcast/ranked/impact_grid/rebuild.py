@@ -43,7 +43,7 @@ from nearcast.ranked.impact_grid.layout import (
     PartArrays,
 )
 from nearcast.ranked.index import DistanceScale
-from nearcast.ranked.kernels.bounds import N_FIGURES, Frame, coordinates_of, frame_of
+from nearcast.ranked.kernels.bounds import N_FIGURES, MapFrame, coordinates_of, frame_of
 from nearcast.ranked.kernels.layouts import WindowArrays
 from nearcast.ranked.subscriptions import RankedSubscriptions
 from nearcast.ranked.window import copied_part
@@ -106,7 +106,7 @@ def empty_rows(first: int, n_keywords: int) -> NDArray[np.int32]:
 
 def enclosing_grid(
     distances: DistanceScale, subscriptions: RankedSubscriptions, window: WindowArrays | None
-) -> tuple[Grid, Frame]:
+) -> tuple[Grid, MapFrame]:
     """A grid around the locations of all subscriptions and sampled messages."""
     rows, alive = subscriptions.layout(), subscriptions.alive()
     x, y = rows.x[alive], rows.y[alive]
@@ -129,7 +129,7 @@ def enclosing_grid(
 def build_part(
     sample: Sample,
     grid: Grid,
-    frame: Frame,
+    frame: MapFrame,
     subscriptions: RankedSubscriptions,
     threshold: NDArray[np.float64],
     numbers: NDArray[np.int32],
@@ -192,7 +192,7 @@ class RebuildResult(NamedTuple):
     numbers: NDArray[np.int32]
     threshold: NDArray[np.float64]
     grid: Grid
-    frame: Frame
+    frame: MapFrame
     sample: Sample
     part: PartArrays
 

@@ -29,7 +29,7 @@ _COUNT, _VALUE, _SQUARE, _RARITY, N_FIGURES = 0, 1, 2, 3, 4
 _MAX_KEYWORDS = float(1 << 31)
 
 
-class Frame(NamedTuple):
+class MapFrame(NamedTuple):
     """The origin and the scale of coordinates."""
 
     is_lonlat: bool
@@ -41,14 +41,14 @@ class Frame(NamedTuple):
     slack: float  # more than rounding can amount to, in units of max_distance
 
 
-def frame_of(is_lonlat: bool, max_distance: float, x: float, y: float) -> Frame:
+def frame_of(is_lonlat: bool, max_distance: float, x: float, y: float) -> MapFrame:
     """A frame around a point that is near to most others."""
     if is_lonlat:
         scale = min(EARTH_RADIUS_M / max_distance, _LARGEST_SCALE)
-        return Frame(True, 0.0, 0.0, 1.0, scale, 1.0, 1e-6 * (1.0 + scale))
+        return MapFrame(True, 0.0, 0.0, 1.0, scale, 1.0, 1e-6 * (1.0 + scale))
     # Squares of smaller differences are 0: everything seems near, and location excludes nothing.
     scale = 1.0 if max_distance > _LEAST_DISTANCE else 0.0
-    return Frame(False, float(x), float(y), float(max_distance), scale, 0.0, 1e-6 * _FARTHEST)
+    return MapFrame(False, float(x), float(y), float(max_distance), scale, 0.0, 1e-6 * _FARTHEST)
 
 
 @kernel

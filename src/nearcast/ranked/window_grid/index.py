@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.ranked.index import DistanceScale
-from nearcast.ranked.kernels.bounds import CURVE_BITS, N_FIGURES, Frame, curve_positions, locate_messages
+from nearcast.ranked.kernels.bounds import CURVE_BITS, N_FIGURES, MapFrame, curve_positions, locate_messages
 from nearcast.ranked.kernels.layouts import WindowArrays
 from nearcast.ranked.kernels.search_queues import queue_for
 from nearcast.ranked.kernels.window_search import END, FIRST, SearchLimits
@@ -91,7 +91,7 @@ class WindowGrid(SegmentedWindow):
         find_best(grid, self.frame, search, words, n_lines, numbers, turns, n_best, best.start, best.n)
 
 
-def _make_segment(window: WindowArrays, first: int, last: int, frame: Frame) -> Segment:
+def _make_segment(window: WindowArrays, first: int, last: int, frame: MapFrame) -> Segment:
     """Index the messages at positions `first` … `last - 1`."""
     n = last - first
     location = np.empty((3, n), np.float32)

@@ -7,11 +7,11 @@ import numpy as np
 from nearcast.kernels.compile import kernel
 from nearcast.ranked.impact_grid.kernels.score_candidates import (
     bits_of,
+    word_home,
     empty_table,
     few_in_common,
-    home_of,
     many_in_common,
-    slot_for,
+    word_slot,
 )
 from nearcast.ranked.kernels.layouts import RECORD
 from nearcast.ranked.kernels.scoring import NOTHING_IN_COMMON
@@ -33,9 +33,9 @@ def place_words(of_word, value_of, keyword, value):  # type: ignore[no-untyped-d
     """Whether all of them are in their home slots."""
     mask, is_at_home = of_word.size - 1, True
     for i in range(keyword.size):
-        to = slot_for(of_word, mask, keyword[i])
+        to = word_slot(of_word, mask, keyword[i])
         of_word[to], value_of[to] = keyword[i], value[i]
-        is_at_home = is_at_home and to == home_of(mask, keyword[i])
+        is_at_home = is_at_home and to == word_home(mask, keyword[i])
     return is_at_home
 
 

@@ -99,12 +99,12 @@ class CoveringQuadtree(TickIndex):
 
     def _file(self, subscriptions: RankedSubscriptions, numbers: NDArray[np.int32]) -> None:
         rows = subscriptions.layout()
-        self._lists = self._lists._replace(near=_grown(self._lists.near, subscriptions.n * self._levels * QUARTERS))
+        self._lists = self._lists._replace(near=_with_spare(self._lists.near, subscriptions.n * self._levels * QUARTERS))
         for begin in range(0, len(numbers), _PART):
             part = numbers[begin : begin + _PART]
             write_nearness(self._cover, rows, part, self._lists.near)
             list_ids = self._table.add(self._keys(subscriptions, part))
-            grown = {name: _grown(getattr(self._lists, name), self._table.n) for name in _BY_LIST}
+            grown = {name: _with_spare(getattr(self._lists, name), self._table.n) for name in _BY_LIST}
             self._lists = self._lists._replace(**grown)
             done = 0
             while True:
@@ -112,7 +112,7 @@ class CoveringQuadtree(TickIndex):
                 if done == len(part):
                     break
                 n_needed = int(self._lists.used[POSTINGS]) * 5 // 4 + self._capacity_for(list_ids)
-                capacity = {name: _grown(getattr(self._lists, name), n_needed) for name in ("subscription", "share")}
+                capacity = {name: _with_spare(getattr(self._lists, name), n_needed) for name in ("subscription", "share")}
                 self._lists = self._lists._replace(**capacity)
 
     def _capacity_for(self, list_ids: NDArray[np.int32]) -> int:
@@ -180,5 +180,5 @@ class CoveringQuadtree(TickIndex):
         )
 
 
-def _grown(array: NDArray[Any], n: int) -> NDArray[Any]:
+def _with_spare(array: NDArray[Any], n: int) -> NDArray[Any]:
     return resized(array, n + n // 8, needed=n)

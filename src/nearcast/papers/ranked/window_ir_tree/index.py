@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.papers.ranked.window_ir_tree.kernels import FANOUT, BoxTreeArrays, find_best
-from nearcast.ranked.kernels.bounds import ROUNDED_UP, Frame, curve_positions, locate_messages
+from nearcast.ranked.kernels.bounds import ROUNDED_UP, MapFrame, curve_positions, locate_messages
 from nearcast.ranked.kernels.layouts import WindowArrays
 from nearcast.ranked.kernels.search_queues import queue_for
 from nearcast.ranked.kernels.window_search import SearchLimits
@@ -54,7 +54,7 @@ class WindowIRTree(SegmentedWindow):
         find_best(tree, self.frame, search, queue_for(len(tree.first_member)), numbers, turns, n_best, best.start, best.n)
 
 
-def make_tree(window: WindowArrays, first: int, last: int, frame: Frame) -> Segment:
+def make_tree(window: WindowArrays, first: int, last: int, frame: MapFrame) -> Segment:
     """Make a tree of the messages at positions `first` … `last - 1`, at least one, from the leaves up."""
     n = last - first
     location = np.empty((3, n), np.float32)

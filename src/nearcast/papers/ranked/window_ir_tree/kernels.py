@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nearcast.kernels.compile import borrow, inline_kernel, kernel
-from nearcast.ranked.kernels.bounds import Frame, coordinates, nearest_possible
+from nearcast.ranked.kernels.bounds import MapFrame, coordinates, nearest_possible
 from nearcast.ranked.kernels.layouts import BASE
 from nearcast.ranked.kernels.scoring import NOT_HERE, score_at
 from nearcast.ranked.kernels.search_queues import NOTHING, clear_queue, offer, pop_bound, push_bound, put_in_order
@@ -53,7 +53,7 @@ _NO_WORD = -1.0
 
 
 @kernel
-def find_best(tree: BoxTreeArrays, frame: Frame, search: SearchArrays, queue, numbers, turns, n_requested, start, n_reached):
+def find_best(tree: BoxTreeArrays, frame: MapFrame, search: SearchArrays, queue, numbers, turns, n_requested, start, n_reached):
     """Write the best messages of each of these subscriptions, best first, from `start[i]` on; `queue` is scratch."""
     tree, search, queue = borrow(tree), borrow(search), borrow(queue)
     for turn in range(turns.size):

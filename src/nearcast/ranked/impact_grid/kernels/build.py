@@ -36,7 +36,7 @@ def cell_key(bucket, level, column, row):
 
 
 @inline_kernel
-def home_of(key, n_slots):
+def cell_home(key, n_slots):
     return shift_right(multiply(np.int64(key), np.int64(_GOLDEN)), np.int64(30)) & np.int64(n_slots - 1)
 
 
@@ -137,7 +137,7 @@ def build_lists(words, grid, frame, costs, subscriptions, threshold, postings, o
 @inline_kernel
 def bit_of(bloom, key):
     """The byte and the bit of the Bloom filter for a cell."""
-    bit = home_of(key, 8 * bloom.size)
+    bit = cell_home(key, 8 * bloom.size)
     return bit >> 3, bit & 7
 
 
@@ -155,7 +155,7 @@ def insert_cells(cell, n, slot, bloom):
     for i in range(n):
         byte, bit = bit_of(bloom, cell[2 * i])
         bloom[byte] |= np.uint8(1 << bit)
-        at = home_of(cell[2 * i], last + 1)
+        at = cell_home(cell[2 * i], last + 1)
         while slot[2 * at] != 0:
             at = (at + 1) & last
         slot[2 * at], slot[2 * at + 1] = cell[2 * i] + 1, cell[2 * i + 1]

@@ -11,7 +11,7 @@ from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.kernels.simd import append_lanes, move_within, prefetch
 from nearcast.kernels.simd_plain import LANES
 from nearcast.kernels.sorting import sort_into
-from nearcast.ranked.impact_grid.kernels.build import cell_key, finest_x, finest_y, home_of, may_contain
+from nearcast.ranked.impact_grid.kernels.build import cell_home, cell_key, finest_x, finest_y, may_contain
 from nearcast.ranked.impact_grid.kernels.keyword_stats import LAST_SLOT, first_edge, n_edges, shared_slot, slot_in
 from nearcast.ranked.impact_grid.kernels.packing import columns_before
 from nearcast.ranked.impact_grid.kernels.score_candidates import score_near
@@ -144,7 +144,7 @@ def resolve(slot0, slot1, entry0, entry1, item, item_word, n):
         ahead = i + _SLOTS_AHEAD
         if ahead < n and item[ahead] < 0:
             slot = slot0 if item_word[ahead] >= 0 else slot1
-            prefetch(slot, 2 * home_of(-1 - item[ahead], slot.size // 2))
+            prefetch(slot, 2 * cell_home(-1 - item[ahead], slot.size // 2))
         if item[i] < 0:
             key = -1 - item[i]
             if item_word[i] >= 0:
@@ -158,7 +158,7 @@ def resolve(slot0, slot1, entry0, entry1, item, item_word, n):
 @inline_kernel
 def list_of(slot, key):
     last = slot.size // 2 - 1
-    at = home_of(key, last + 1)
+    at = cell_home(key, last + 1)
     while slot[2 * at] != key + 1:
         if slot[2 * at] == 0:
             return 0

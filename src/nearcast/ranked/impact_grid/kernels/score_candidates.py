@@ -38,9 +38,9 @@ def score_near(
         begin, end = window.keyword_start[position], window.keyword_start[position + 1]
         is_at_home = True
         for at in range(begin, end):
-            to = slot_for(of_word, mask, keyword[at])
+            to = word_slot(of_word, mask, keyword[at])
             of_word[to], value_of[to] = keyword[at], value[at]
-            is_at_home = is_at_home and to == home_of(mask, keyword[at])
+            is_at_home = is_at_home and to == word_home(mask, keyword[at])
         x, y, length = window.x[position], window.y[position], window.length[position]
         near_begin, near_end = near_start[position - first], near_start[position - first + 1]
         # Most unindexed subscriptions share no word with a message, as their bits show.
@@ -66,7 +66,7 @@ def score_near(
             n += score_of >= record[at + THRESHOLD]
         # In reverse order: a word that displaced another one is still there.
         for at in range(end - 1, begin - 1, -1):
-            of_word[slot_for(of_word, mask, keyword[at])] = _EMPTY
+            of_word[word_slot(of_word, mask, keyword[at])] = _EMPTY
     start[last - first_position] = n
     return n
 
@@ -107,7 +107,7 @@ def few_in_common(of_word, value_of, mask, record_words, at):
 @inline_kernel
 def value_at_home(of_word, value_of, mask, word, is_one):
     """The value of a word of a record and True, if the word exists and the message has it; else 0 and False."""
-    at = home_of(mask, word)
+    at = word_home(mask, word)
     value, has_it = value_of[at], is_one & (of_word[at] == word)
     return (value if has_it else 0.0), has_it
 
@@ -120,7 +120,7 @@ def many_in_common(of_word, value_of, mask, subscriptions, s, common):
     for j in range(n_words):
         is_few = n_words <= MOST_WORDS
         word = subscriptions.record_words[at + WORDS + j] if is_few else subscriptions.keyword[subscriptions.first[s] + j]
-        to = slot_for(of_word, mask, word)
+        to = word_slot(of_word, mask, word)
         if of_word[to] == word:
             common[n_common] = value_of[to]
             n_common += 1
@@ -128,14 +128,14 @@ def many_in_common(of_word, value_of, mask, subscriptions, s, common):
 
 
 @inline_kernel
-def home_of(mask, word):
+def word_home(mask, word):
     return (int(word) * _SPREAD >> 6) & mask
 
 
 @inline_kernel
-def slot_for(of_word, mask, word):
+def word_slot(of_word, mask, word):
     """The slot of a word, or the free slot where it belongs."""
-    at = home_of(mask, word)
+    at = word_home(mask, word)
     while of_word[at] != word and of_word[at] != _EMPTY:
         at = (at + 1) & mask
     return at

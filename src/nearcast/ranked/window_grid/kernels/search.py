@@ -13,7 +13,7 @@ import numpy as np
 
 from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.kernels.simd import prefetch
-from nearcast.ranked.kernels.bounds import Frame, coordinates, nearest_possible
+from nearcast.ranked.kernels.bounds import MapFrame, coordinates, nearest_possible
 from nearcast.ranked.kernels.layouts import BASE
 from nearcast.ranked.kernels.scoring import NOT_HERE, proximity, relevance, short_sum, similarity
 from nearcast.ranked.kernels.search_queues import NOTHING, BoundQueue, clear_queue, offer, pop_bound, push_bound, put_in_order
@@ -113,7 +113,7 @@ def queue_item_of_entry(record, list_number):
 @kernel
 def find_best(
     grid: WindowGridArrays,
-    frame: Frame,
+    frame: MapFrame,
     search: SearchArrays,
     words: SubscriptionWordArrays,
     n_lines,
