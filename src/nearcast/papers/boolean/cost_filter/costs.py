@@ -157,8 +157,8 @@ def sample_of(history: MessageBatch) -> MessageBatch:
     rows = np.unique(np.linspace(0, len(history) - 1, min(N_SAMPLES, len(history))).astype(np.int64))
     arrays = history.arrays
     start, keyword = take_lists(arrays.keyword_start, arrays.keyword, rows)
-    sides = (width[rows] for width in arrays[2:])
-    return MessageBatch(MessageArrays(start, keyword, *sides), np.arange(len(rows)), history.n_keywords)
+    bounds = (bound[rows] for bound in arrays[2:])
+    return MessageBatch(MessageArrays(start, keyword, *bounds), np.arange(len(rows)), history.n_keywords)
 
 
 def sample_from_clauses(

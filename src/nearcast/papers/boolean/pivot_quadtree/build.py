@@ -53,18 +53,18 @@ def enclosing_frame(boxes: NDArray[np.float64], n_columns: int) -> NDArray[np.fl
     return np.array([*_axis(boxes[:, 0::2].ravel(), n_columns), *_axis(boxes[:, 1::2].ravel(), n_columns)])
 
 
-def _axis(sides: NDArray[np.float64], n_columns: int) -> tuple[float, float, float]:
-    bounded = sides[np.abs(sides) < _UNBOUNDED]
+def _axis(bounds: NDArray[np.float64], n_columns: int) -> tuple[float, float, float]:
+    bounded = bounds[np.abs(bounds) < _UNBOUNDED]
     low, high = (float(bounded.min()), float(bounded.max())) if len(bounded) else (0.0, 0.0)
     # Half the width: the whole one may overflow.
     half = high * 0.5 - low * 0.5
     return low, high, n_columns / half if half > _NARROWEST else 0.0
 
 
-def cells_of(frame: NDArray[np.float64], n_columns: int, sides: Sequence[NDArray[np.float64]]) -> MessageCells:
+def cells_of(frame: NDArray[np.float64], n_columns: int, bounds: Sequence[NDArray[np.float64]]) -> MessageCells:
     """The columns and rows of the ends of boxes with the bounds x0, y0, x1, y1."""
     axes = (frame[:3].tolist(), frame[3:].tolist()) * 2
-    return MessageCells(*(_columns(axis, n_columns, side) for axis, side in zip(axes, sides, strict=True)))
+    return MessageCells(*(_columns(axis, n_columns, bound) for axis, bound in zip(axes, bounds, strict=True)))
 
 
 def _columns(axis: list[float], n_columns: int, value: NDArray[np.float64]) -> NDArray[np.int32]:

@@ -80,8 +80,8 @@ def fill_lists(
     signature = np.empty(n_entries, np.int64)
     fill_signatures(clauses.keyword_start, clauses.keyword, item, sorted_keys >> ANCHOR_SHIFT, signature)
     box = np.empty((n_entries, 4))
-    for side, values in enumerate((clauses.x0, clauses.y0, clauses.x1, clauses.y1)):
-        box[:, side] = values[item]
+    for coordinate, values in enumerate((clauses.x0, clauses.y0, clauses.x1, clauses.y1)):
+        box[:, coordinate] = values[item]
     lists.bound_start[slots] = np.cumsum(counts) - counts
     lists.n_bound[slots] = counts
     n_cells = len(np.unique(list_key & CODE_MASK))

@@ -49,7 +49,7 @@ def locations_of_clauses(
     is_bounded, (x0, y0, x1, y1) = _bounded_boxes(clauses, slots)
     frame = _frame([x0, y0, x1, y1], max_depth)
     if not is_guessing:
-        x0, y0, x1, y1 = (side[:0] for side in (x0, y0, x1, y1))
+        x0, y0, x1, y1 = (bound[:0] for bound in (x0, y0, x1, y1))
     cell = _cells_of(frame, x0 * 0.5 + x1 * 0.5, y0 * 0.5 + y1 * 0.5, max_depth)
     anchors = anchor[is_bounded][: len(cell)].astype(np.int64)
     return _sorted(frame, cell, anchors, cell, n_anchors, [max_depth, 0, 0])
@@ -63,15 +63,15 @@ def frame_of_clauses(clauses: ClauseArrays, slots: NDArray[np.int32], max_depth:
 def _bounded_boxes(clauses: ClauseArrays, slots: NDArray[np.int32]) -> tuple[NDArray[np.bool_], list[NDArray[np.float64]]]:
     """Which clauses are bounded, and the bounds of those."""
     boxes = [clauses.x0[slots], clauses.y0[slots], clauses.x1[slots], clauses.y1[slots]]
-    is_bounded = np.all([np.abs(side) < _LARGEST for side in boxes], axis=0)
-    return is_bounded, [side[is_bounded] for side in boxes]
+    is_bounded = np.all([np.abs(bound) < _LARGEST for bound in boxes], axis=0)
+    return is_bounded, [bound[is_bounded] for bound in boxes]
 
 
-def _frame(sides: list[NDArray[np.float64]], max_depth: int) -> NDArray[np.float64]:
+def _frame(bounds: list[NDArray[np.float64]], max_depth: int) -> NDArray[np.float64]:
     """Low, high and columns per half of a unit of both axes; an axis too narrow to divide has scale 0."""
     values: list[float] = []
-    for low_side, high_side in ((sides[0], sides[2]), (sides[1], sides[3])):
-        low, high = (float(low_side.min()), float(high_side.max())) if len(low_side) else (0.0, 0.0)
+    for lows, highs in ((bounds[0], bounds[2]), (bounds[1], bounds[3])):
+        low, high = (float(lows.min()), float(highs.max())) if len(lows) else (0.0, 0.0)
         half = high * 0.5 - low * 0.5
         scale = (1 << max_depth) / half if half > 0.0 else 0.0
         values += [low, high, scale if scale < _LARGEST else 0.0]

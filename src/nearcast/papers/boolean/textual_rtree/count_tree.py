@@ -66,12 +66,12 @@ class CountTree(BufferedIndex):
         stack = np.empty(
             self._height() * int(index.tree.head[WIDTH]) + int(index.tree.n_entries[index.tree.head[ROOT]]) + 1, np.int32
         )
-        found = np.empty(longest + 1, np.int64)
+        common = np.empty(longest + 1, np.int64)
 
         def match_from(first: int, n_out: int, output: Any) -> tuple[int, int]:
             # New marks for each try: a message that did not fit has left counts behind.
             occurrence, count_mark = self._occurrences.take(2 * len(index.slot), len(messages))
-            scratch, marks = (stamp, occurrence, stack, found), (keyword_mark, count_mark)
+            scratch, marks = (stamp, occurrence, stack, common), (keyword_mark, count_mark)
             stop: tuple[int, int] = match_by_counts(index, layout, messages.arrays, scratch, marks, first, n_out, output)
             return stop
 

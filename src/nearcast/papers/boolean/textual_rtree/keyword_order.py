@@ -47,10 +47,10 @@ class KeywordOrder:
         `is_local` counts in the cells of a grid over these clauses, so it needs all of them.
         """
         start, keyword = take_lists(clauses.keyword_start, clauses.keyword, slots)
-        owner = np.repeat(slots, np.diff(start))
+        clause_of = np.repeat(slots, np.diff(start))
         known = self._known_weight(n_keywords)
         if self._selection == "random":
-            weight = _scrambled(owner, keyword, self._seed)
+            weight = _scrambled(clause_of, keyword, self._seed)
         elif is_local and self._selection == "local":
             weight = _local_frequency(clauses, slots, start, keyword)
         else:
@@ -109,9 +109,9 @@ def _cell_of(centre: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.searchsorted(bounds, centre, side="right")
 
 
-def _scrambled(owner: NDArray[np.int32], keyword: NDArray[np.int32], seed: int) -> NDArray[np.int64]:
+def _scrambled(clause_of: NDArray[np.int32], keyword: NDArray[np.int32], seed: int) -> NDArray[np.int64]:
     """A number that looks random for each clause, keyword and seed, and is the same in each run (splitmix64)."""
-    bits: NDArray[Any] = owner.astype(np.uint64) << np.uint64(32) | keyword.astype(np.uint64)
+    bits: NDArray[Any] = clause_of.astype(np.uint64) << np.uint64(32) | keyword.astype(np.uint64)
     bits += np.uint64(seed % 2**64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         bits = (bits ^ bits >> np.uint64(shift)) * np.uint64(factor)

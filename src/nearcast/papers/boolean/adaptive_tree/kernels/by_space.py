@@ -16,27 +16,27 @@ from nearcast.papers.boolean.adaptive_tree.layout import MOST_EDGES, SAMPLE
 
 
 @inline_kernel
-def grid_position(value, low, high, scale, side):
-    """The position of a coordinate among `side` cells, with its fraction; clamped."""
+def grid_position(value, low, high, scale, per_axis):
+    """The position of a coordinate among `per_axis` cells, with its fraction; clamped."""
     if value <= low:
         return 0.0
     if value >= high:
-        return float(side)
+        return float(per_axis)
     # Halved first: the difference of two finite numbers may not be finite.
-    return min((value * 0.5 - low * 0.5) * scale, float(side))
+    return min((value * 0.5 - low * 0.5) * scale, float(per_axis))
 
 
 @inline_kernel
 def count_below(count_sum, frame, x, y):
     """The count left of `x` and below `y`, as if counts were evenly spread within a cell."""
-    side = int(frame[6])
-    column = grid_position(x, frame[0], frame[1], frame[2], side)
-    row = grid_position(y, frame[3], frame[4], frame[5], side)
-    i, j = min(int(column), side - 1), min(int(row), side - 1)
+    per_axis = int(frame[6])
+    column = grid_position(x, frame[0], frame[1], frame[2], per_axis)
+    row = grid_position(y, frame[3], frame[4], frame[5], per_axis)
+    i, j = min(int(column), per_axis - 1), min(int(row), per_axis - 1)
     right, up = column - i, row - j
-    at = j * (side + 1) + i
+    at = j * (per_axis + 1) + i
     low = count_sum[at] + right * (count_sum[at + 1] - count_sum[at])
-    at += side + 1
+    at += per_axis + 1
     high = count_sum[at] + right * (count_sum[at + 1] - count_sum[at])
     return low + up * (high - low)
 
@@ -44,11 +44,11 @@ def count_below(count_sum, frame, x, y):
 @kernel
 def count_points(frame, x, y, count_sum):
     """Add points to a grid, one in the cell to the lower left of each running sum."""
-    side = int(frame[6])
+    per_axis = int(frame[6])
     for i in range(x.size):
-        column = min(int(grid_position(x[i], frame[0], frame[1], frame[2], side)), side - 1)
-        row = min(int(grid_position(y[i], frame[3], frame[4], frame[5], side)), side - 1)
-        count_sum[(row + 1) * (side + 1) + column + 1] += 1.0
+        column = min(int(grid_position(x[i], frame[0], frame[1], frame[2], per_axis)), per_axis - 1)
+        row = min(int(grid_position(y[i], frame[3], frame[4], frame[5], per_axis)), per_axis - 1)
+        count_sum[(row + 1) * (per_axis + 1) + column + 1] += 1.0
 
 
 @inline_kernel
@@ -82,8 +82,8 @@ def take_sample(work, start, stop, region_at):
         if covers(box, local, region, region_at):
             n_covering += 1
             continue
-        for side in range(4):
-            sample[side * SAMPLE + n] = box[local + side]
+        for coordinate in range(4):
+            sample[coordinate * SAMPLE + n] = box[local + coordinate]
         n += 1
     return n, n_covering
 
@@ -149,16 +149,16 @@ def plan_grid(work, density, start, stop, region_at, fanout, most_copies):
     n, n_covering = take_sample(work, start, stop, region_at)
     if n == 0:
         return np.inf, 0, 0
-    for side in range(4):
+    for coordinate in range(4):
         # Each bound by itself: strips are chosen by how many boxes begin and how many end before them.
-        sort_run(sample, side * SAMPLE, side * SAMPLE + n)
+        sort_run(sample, coordinate * SAMPLE, coordinate * SAMPLE + n)
     n_sampled = n + n_covering
     allowed = most_copies * n_sampled - n_covering
-    side = 1
-    while (side + 1) * (side + 1) <= fanout:
-        side += 1
-    while side > 1:
-        n_columns, n_rows = plan_sides(work, density, n, region_at, side, fanout)
+    per_axis = 1
+    while (per_axis + 1) * (per_axis + 1) <= fanout:
+        per_axis += 1
+    while per_axis > 1:
+        n_columns, n_rows = plan_axes(work, density, n, region_at, per_axis, fanout)
         if n_columns * n_rows == 1:
             break
         cost, n_copies, most = cost_of_cells(work, density, start, stop, region_at, n_columns, n_rows)
@@ -166,27 +166,27 @@ def plan_grid(work, density, start, stop, region_at, fanout, most_copies):
             if most >= n_sampled:
                 break
             return (cost + n_covering) * (stop - start) / n_sampled, n_columns, n_rows
-        side = min(side - 1, coarser_side(side, n_copies / n, allowed / n))
-        fanout = side * side
+        per_axis = min(per_axis - 1, coarser_grid(per_axis, n_copies / n, allowed / n))
+        fanout = per_axis * per_axis
     return np.inf, 0, 0
 
 
 @inline_kernel
-def coarser_side(side, copies, allowed):
-    """How many strips per axis to try next if `side` make too many copies: copies grow with the bounds between strips."""
+def coarser_grid(per_axis, copies, allowed):
+    """How many strips per axis to try next if `per_axis` make too many copies: copies grow with the bounds between strips."""
     if allowed <= 1.0:
         return 1
-    return 1 + int((side - 1) * (np.sqrt(allowed) - 1.0) / (np.sqrt(copies) - 1.0))
+    return 1 + int((per_axis - 1) * (np.sqrt(allowed) - 1.0) / (np.sqrt(copies) - 1.0))
 
 
 @kernel
-def plan_sides(work, density, n, region_at, side, fanout):
-    """Divide both axes, into `side` strips each if possible; returns columns and rows. The inner bounds go to `grid`."""
+def plan_axes(work, density, n, region_at, per_axis, fanout):
+    """Divide both axes, into `per_axis` strips each if possible; returns columns and rows. The inner bounds go to `grid`."""
     half = work.grid.size // 2
     width = work.bounds.size // 3
-    n_columns = plan_strips(work, density, n, 0, region_at, side, width, 0)
+    n_columns = plan_strips(work, density, n, 0, region_at, per_axis, width, 0)
     n_rows = plan_strips(work, density, n, 1, region_at, fanout // n_columns, 2 * width, half)
-    if n_rows < side and n_columns == side:
+    if n_rows < per_axis and n_columns == per_axis:
         n_columns = plan_strips(work, density, n, 0, region_at, fanout // n_rows, width, 0)
     return n_columns, n_rows
 

@@ -104,8 +104,8 @@ def append_entry(tree, work, record, clause, bits, leaf_size):
         widen_leaf(tree, record, wider_capacity(size, leaf_size))
     entry = node[record + FIRST] + size
     entry_clause[entry], signature[entry] = clause, bits
-    for side in range(4):
-        box[4 * entry + side] = work.box[side]
+    for coordinate in range(4):
+        box[4 * entry + coordinate] = work.box[coordinate]
     node[record + SIZE] = size + 1
 
 
@@ -119,8 +119,8 @@ def remove_entry(tree, record, clause):
     while entry_clause[entry] != clause:
         entry += 1
     entry_clause[entry], signature[entry] = entry_clause[last], signature[last]
-    for side in range(4):
-        box[4 * entry + side] = box[4 * last + side]
+    for coordinate in range(4):
+        box[4 * entry + coordinate] = box[4 * last + coordinate]
     node[record + SIZE] -= 1
 
 

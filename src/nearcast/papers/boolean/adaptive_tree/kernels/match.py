@@ -190,8 +190,8 @@ def reach_with_box(node, block, bound, rank, n_ranks, x0, y0, x1, y1, queue, pos
         if kind != LEAF:
             n_queued = enter(node, queue, position, n_queued, node[record + EXTRA], at)
         for child_at in range(before, n_queued):
-            for side in range(4):
-                cell[4 * child_at + side] = cell[4 * number + side]
+            for coordinate in range(4):
+                cell[4 * child_at + coordinate] = cell[4 * number + coordinate]
         number += 1
     return n_queued
 

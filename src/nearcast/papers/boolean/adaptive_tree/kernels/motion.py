@@ -75,28 +75,28 @@ def take_motion(work, motion, start, stop, region_at):
 
 
 @inline_kernel
-def cell_of(x, y, side):
+def cell_of(x, y, per_axis):
     """The cell of a uniform grid; the number of cells if the point is outside."""
     if x >= 0.0 and x <= 1.0 and y >= 0.0 and y <= 1.0:
-        return min(side - 1, int(y * side)) * side + min(side - 1, int(x * side))
-    return side * side
+        return min(per_axis - 1, int(y * per_axis)) * per_axis + min(per_axis - 1, int(x * per_axis))
+    return per_axis * per_axis
 
 
 @kernel
-def drift_after(sample, n, side, steps, count):
+def drift_after(sample, n, per_axis, steps, count):
     """How far the distribution of the sample has moved after `steps` time steps: a smoothed divergence.
 
     The bias of sampling is subtracted: each clause that changed cells adds a difference.
     """
-    n_bins = side * side + 1
+    n_bins = per_axis * per_axis + 1
     then, now = count[: count.size // 2], count[count.size // 2 :]
     for cell in range(n_bins):
         then[cell], now[cell] = 0, 0
     n_changed = 0
     for i in range(n):
         x, y = sample[i], sample[SAMPLE + i]
-        old = cell_of(x, y, side)
-        new = cell_of(x + sample[2 * SAMPLE + i] * steps, y + sample[3 * SAMPLE + i] * steps, side)
+        old = cell_of(x, y, per_axis)
+        new = cell_of(x + sample[2 * SAMPLE + i] * steps, y + sample[3 * SAMPLE + i] * steps, per_axis)
         then[old] += 1
         now[new] += 1
         n_changed += old != new
@@ -114,11 +114,11 @@ def steps_until_drift(work, n, reports, most_steps, fanout, limit):
     Paper: Algorithm 8, whose line 8 goes one step too far.
     """
     sample, count = work.sample, work.counts
-    side = 1
-    while (side + 1) * (side + 1) <= fanout:
-        side += 1
+    per_axis = 1
+    while (per_axis + 1) * (per_axis + 1) <= fanout:
+        per_axis += 1
     steps = 1.0
-    while steps < most_steps and drift_after(sample, n, side, steps * reports, count) <= limit:
+    while steps < most_steps and drift_after(sample, n, per_axis, steps * reports, count) <= limit:
         steps += 1.0
     return steps
 

@@ -55,8 +55,8 @@ def make_leaf(tree, work, last, leaf_size):
         entry = first + i
         clause[entry] = work.clause[local]
         signature[entry] = unproven_bits(rank, rank_start[local], rank_start[local + 1], proven)
-        for side in range(4):
-            boxes[4 * entry + side] = box[4 * local + side]
+        for coordinate in range(4):
+            boxes[4 * entry + coordinate] = box[4 * local + coordinate]
 
 
 @inline_kernel

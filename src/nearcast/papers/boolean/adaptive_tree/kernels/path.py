@@ -103,9 +103,9 @@ def visit_cells(tree, work, n_visits, parent):
             n_visits = add_visit(tree, work, n_visits, parent, child_at, offset, allowed, proven)
             if n_visits < 0:
                 return n_visits
-            own = before * REGION_FIELDS
-            narrow_region(region, own, bound, bounds, n_columns, n_rows, column, row)
-            region[own + SPREAD] *= bound[bounds]
+            child_region = before * REGION_FIELDS
+            narrow_region(region, child_region, bound, bounds, n_columns, n_rows, column, row)
+            region[child_region + SPREAD] *= bound[bounds]
     return n_visits
 
 
@@ -116,8 +116,8 @@ def visit_nodes(tree, work, n_ranks, is_refining):
     node, block, rank, visit, region = tree.node, tree.block, work.rank, work.visit, work.visit_region
     visit[NODE], visit[START], visit[OFFSET], visit[DEPTH], visit[PROVEN] = ROOT, NO_NODE, 0, 1, 0
     visit[ALLOWED] = MAY_KEYWORD | MAY_SPACE
-    for side in range(4):
-        region[side] = tree.region[side]
+    for coordinate in range(4):
+        region[coordinate] = tree.region[coordinate]
     region[SPREAD] = 1.0
     n_visits, parent = 1, 0
     while parent < n_visits:

@@ -265,8 +265,8 @@ def remove_clauses(lists, slots):
             remove_item(pool, list_id, position)
             entry, last = start[list_id] + position, start[list_id] + size[list_id]
             signatures[entry] = signatures[last]
-            for side in range(4):
-                box[4 * entry + side] = box[4 * last + side]
+            for coordinate in range(4):
+                box[4 * entry + coordinate] = box[4 * last + coordinate]
         if lists.n_bound[clause] > 0:
             lists.head[N_FILED] -= 1
         lists.n_bound[clause] = 0
