@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import nearcast as nc
+from nearcast.columns.folder import FORMAT
 from nearcast.service.broker import Broker
 from nearcast.service.caller import Caller
 from nearcast.service.limits import read_limits
@@ -25,26 +27,13 @@ def saved(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_saved_matcher_answers(saved: Path) -> None:
-    matcher = nc.Matcher.open(saved / "matcher")
-    deliveries = matcher.publish(
-        [nc.Message(1, text="iPad sale", location=(1, 1)), nc.Message(2, text="old phone", location=(1, 1))]
-    )
-    assert {(each.message_id, each.subscription_id) for each in deliveries} == {(1, "ann"), (1, "bob"), (1, "eve"), (2, "eve")}
-
-
-def test_a_saved_moving_matcher_answers(saved: Path) -> None:
-    matcher = nc.MovingMatcher.open(saved / "moving")
-    assert {subscription: matcher.current(subscription) for subscription in ("ann", "bob", "eve")} == {
-        "ann": {1},
-        "bob": {1},
-        "eve": {1},
-    }
-
-
-def test_a_saved_ranker_answers(saved: Path) -> None:
-    ranker = nc.Ranker.open(saved / "ranker")
-    assert [message for message, _ in ranker.top("ann")] == [0, 1]
+@pytest.mark.parametrize(
+    ("engine", "folder", "kind"),
+    [(nc.Matcher, "matcher", "matcher"), (nc.MovingMatcher, "moving", "moving matcher"), (nc.Ranker, "ranker", "ranker")],
+)
+def test_a_folder_of_an_older_format_is_refused(saved: Path, engine: Any, folder: str, kind: str) -> None:
+    with pytest.raises(nc.NearcastError, match=f"'{kind}' of format 11; expected '{kind}' of format {FORMAT}; build it again"):
+        engine.open(saved / folder)
 
 
 def test_a_store_of_the_service_is_read(saved: Path) -> None:

@@ -20,7 +20,7 @@ from nearcast.columns.arrow import number_column
 from nearcast.columns.folder import joined_parts, read_folder, split_parts, write_folder
 from nearcast.columns.messages import MessageBatch
 from nearcast.columns.schemas import delivery_table
-from nearcast.engine.arguments import listed, numbers_of
+from nearcast.engine.arguments import as_list, numbers_of_ids
 from nearcast.engine.reading_messages import EncodedMessages, read_message_objects, read_message_table
 from nearcast.engine.reading_subscriptions import ReadSubscriptions, read_subscription_objects, read_subscription_table
 from nearcast.engine.registry import create
@@ -83,7 +83,7 @@ class Matcher:
 
     def subscribe(self, subscriptions: Iterable[Subscription]) -> None:
         """Register subscriptions; a known id replaces the old one. Bad ones are in `report.rejected`."""
-        given = listed(subscriptions, Subscription, "subscriptions")
+        given = as_list(subscriptions, Subscription, "subscriptions")
         with self._lock.writing():
             self._put(read_subscription_objects(given, self._subscriptions.context, self._subscriptions.ids.kind))
 
@@ -95,7 +95,7 @@ class Matcher:
     def unsubscribe(self, ids: Iterable[Id]) -> None:
         """Forget subscriptions, by a list of ids or a column of a table; unknown ids are ignored."""
         with self._lock.writing():
-            self._remove(numbers_of(ids, self._subscriptions.ids))
+            self._remove(numbers_of_ids(ids, self._subscriptions.ids))
             self._compact()
             self._start_merge()
             self._last_report.value = MatchReport()
@@ -159,7 +159,7 @@ class Matcher:
 
     def publish(self, messages: Iterable[Message]) -> list[Delivery]:
         """Match message objects; each delivery once, in no particular order. Bad ones are in `report.rejected`."""
-        given = listed(messages, Message, "messages")
+        given = as_list(messages, Message, "messages")
         with self._lock.reading():
             batch, rejected = read_message_objects(given, self._subscriptions.context)
             row, number, self._last_report.value = self._match(batch, rejected)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from nearcast.errors import StoredFormatError
 
 MANIFEST = "manifest.json"
-FORMAT = 11
+FORMAT = 12
 # Of <fcntl.h> and <linux/fs.h>.
 _HERE, _RENAME_EXCHANGE = -100, 2
 

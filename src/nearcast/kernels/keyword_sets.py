@@ -106,7 +106,7 @@ def fill_filters(message_start, keyword, first, last, filters):
 
 
 @kernel
-def ask_for_doors(door, message_start, keyword, first, last):
+def prefetch_directory(door, message_start, keyword, first, last):
     """Ask for the doors of the keywords of some messages: two numbers for each owner, keyword w being owner 1 + w."""
     n_owners = door.size // 2
     for at in range(message_start[first], message_start[last]):

@@ -14,8 +14,7 @@ import pyarrow as pa
 from nearcast.columns.folder import read_folder, write_folder
 from nearcast.columns.growing import aligned_copy
 from nearcast.columns.identifiers import Identifiers, id_array
-from nearcast.engine.arguments import listed as _listed
-from nearcast.engine.arguments import numbers_of
+from nearcast.engine.arguments import as_list, numbers_of_ids
 from nearcast.engine.keyword_kind import KeywordKind
 from nearcast.engine.reading import ReadingContext
 from nearcast.engine.registry import create, index_class
@@ -149,7 +148,7 @@ class Ranker:
 
     def subscribe(self, subscriptions: Iterable[RankedSubscription]) -> list[RankChange]:
         """Register subscriptions; a known id replaces the old one. Their lists are filled from the window at once."""
-        listed = _listed(subscriptions, RankedSubscription, "subscriptions")
+        listed = as_list(subscriptions, RankedSubscription, "subscriptions")
         with self._lock.writing():
             return change_objects(self._file(read_ranked_objects(listed, self._border, self._ids.kind)))
 
@@ -161,7 +160,7 @@ class Ranker:
     def unsubscribe(self, ids: Iterable[Id]) -> None:
         """Forget subscriptions, by a list of ids or a column of a table; unknown ids are ignored, and nothing is reported."""
         with self._lock.writing():
-            self._ranking.remove(numbers_of(ids, self._ids))
+            self._ranking.remove(numbers_of_ids(ids, self._ids))
             self.report = MatchReport()
 
     def _file(self, read: ReadSubscribers) -> pa.Table:
@@ -172,7 +171,7 @@ class Ranker:
 
     def publish(self, messages: Iterable[Message]) -> list[RankChange]:
         """Take in messages, one tick each. Bad ones are in `report.rejected` and make no tick."""
-        listed = _listed(messages, Message, "messages")
+        listed = as_list(messages, Message, "messages")
         with self._lock.writing():
             return change_objects(self._arrive(read_arriving_objects(listed, self._border, self._is_timed)))
 
@@ -221,7 +220,7 @@ class Ranker:
         """The lists of several subscriptions, or of all: subscription_id, message_id, score, in order."""
         with self._lock.reading():
             ranking = self._ranking
-            numbers = ranking.alive() if ids is None else numbers_of(ids, self._ids)
+            numbers = ranking.alive() if ids is None else numbers_of_ids(ids, self._ids)
             subscriber, number, score = ranking.lists(numbers[ranking.are_alive(numbers)])
             ids_of = {"subscription_id": self._ids.take(subscriber), "message_id": ranking.window.ids_of(number)}
             return pa.table({**ids_of, "score": score})

@@ -26,7 +26,7 @@ from nearcast.boolean.frequency_grid.layout import (
 )
 from nearcast.kernels.compile import borrow, kernel
 from nearcast.kernels.hashing import home
-from nearcast.kernels.keyword_sets import ask_for_doors, fill_filters
+from nearcast.kernels.keyword_sets import fill_filters, prefetch_directory
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.kernels.quadtree import column_of
 from nearcast.kernels.simd import LANES, prefetch
@@ -157,7 +157,7 @@ def match_messages(grid, late, clauses, messages, width, first, n_out, scratch):
     found, marks, n_late = np.empty(room if has_late else 0, np.int32), np.zeros(GROUP, np.int64), np.zeros(GROUP, np.int64)
     late_at = np.empty(2 * width * GROUP if has_late else 0, np.int64)
     late_keys, n_late_keys = np.empty(4 * width * GROUP + 2 if has_late else 0, np.int64), np.empty(GROUP, np.int64)
-    ask_for_doors(door, message_start, keyword, first, min(first + GROUP, n_messages))
+    prefetch_directory(door, message_start, keyword, first, min(first + GROUP, n_messages))
     group = first
     while group < n_messages:
         if mx[group] != mx1[group] or my[group] != my1[group]:
@@ -194,7 +194,7 @@ def match_messages(grid, late, clauses, messages, width, first, n_out, scratch):
         find_lists(
             door, slot, run, frame, max_level, message_start, keyword, mx, my, group, last, width, list_at, keys, n_lists
         )
-        ask_for_doors(door, message_start, keyword, last, min(last + GROUP, n_messages))
+        prefetch_directory(door, message_start, keyword, last, min(last + GROUP, n_messages))
         marks[:] = 0
         n_candidates = 0
         if has_late:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore
-from nearcast.columns.frames import frame_of
+from nearcast.columns.frames import enclosing_frame
 from nearcast.columns.growing import resized
 from nearcast.columns.messages import MessageBatch
 from nearcast.engine.groups import Groups, Work
@@ -47,7 +47,7 @@ class GridIndex(MovingIndex):
 
     parameters_class = GridParameters
     parameters: GridParameters
-    finds_anywhere = True
+    searches_any_box = True
     is_space_first: ClassVar[bool]
     smallest_grid: ClassVar[int]
     """Things of one keyword from which on they are kept by cells."""
@@ -72,7 +72,7 @@ class GridIndex(MovingIndex):
         self._frequency = np.zeros(clauses.n_keywords, np.int64)
         self._owner = np.zeros(clauses.n, np.int32)
         count_clauses(layout.keyword_start, layout.keyword, slots, self._frequency, 1)
-        frame = frame_of(layout.x0[slots], layout.y0[slots], layout.x1[slots], layout.y1[slots], self.parameters.side)
+        frame = enclosing_frame(layout.x0[slots], layout.y0[slots], layout.x1[slots], layout.y1[slots], self.parameters.side)
         self._choose_owners(clauses, slots)
         self._clauses.build(self._postings(clauses, slots), frame)
 

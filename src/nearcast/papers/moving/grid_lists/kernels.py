@@ -13,7 +13,7 @@ from nearcast.kernels.keyword_sets import has_all, mark_keywords
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.kernels.pools import chunk_capacity, give_back, take_chunk
 from nearcast.kernels.quadtree import column_of
-from nearcast.moving.kernels.live_messages import is_wanted
+from nearcast.moving.kernels.live_messages import matches_only_new_box
 
 CATCH_ALL = 0  # the owner for clauses without keywords, and for every message; keyword w is owner 1 + w
 NO_LIST = -1
@@ -257,7 +257,7 @@ def rarest_owner(keyword, begin, end, n_with):
 
 
 @kernel
-def look_for_messages(grid, n_with, clauses, messages, slots, besides, first, n_out, output):
+def look_for_messages(grid, n_with, clauses, messages, slots, excluded, first, n_out, output):
     """Append every message of each clause; see `kernel_calls.run_until_it_fits` for `first`, `n_out` and the result.
 
     A cell well inside both the clause's box and the other one has nothing to tell: what stands there meets both.
@@ -267,7 +267,7 @@ def look_for_messages(grid, n_with, clauses, messages, slots, besides, first, n_
     is_alive, keyword_first, n_keywords = messages.is_alive, messages.keyword_first, messages.n_keywords
     mx0, my0, mx1, my1, member = messages.x0, messages.y0, messages.x1, messages.y1, messages.keyword
     live = (mx0, my0, mx1, my1, is_alive, keyword_first, n_keywords, member)
-    bx0, by0, bx1, by1 = besides
+    bx0, by0, bx1, by1 = excluded
     out_clause, out_message, counters = output.clause, output.message, output.counters
     side = shape[SIDE]
     for i in range(first, slots.size):
@@ -304,7 +304,7 @@ def look_for_messages(grid, n_with, clauses, messages, slots, besides, first, n_
                     if not is_told_here(frame, side, x, y, column, row):
                         continue
                 n_candidates += 1
-                if is_wanted(clause, message, own, live, other):
+                if matches_only_new_box(clause, message, own, live, other):
                     if n_out == out_clause.size:
                         return i, before
                     out_clause[n_out] = clause

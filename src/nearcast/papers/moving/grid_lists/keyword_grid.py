@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore
-from nearcast.columns.frames import frame_of
+from nearcast.columns.frames import enclosing_frame
 from nearcast.columns.growing import resized
 from nearcast.engine.groups import Groups, Work
 from nearcast.engine.kernel_calls import run_until_it_fits
@@ -165,7 +165,7 @@ class MessageGrid:
     def build(self, messages: LiveMessages) -> None:
         """Forget everything and store the living."""
         slots, live = messages.slots(), messages.layout()
-        frame = frame_of(live.x0[slots], live.y0[slots], live.x1[slots], live.y1[slots], self._shape.side)
+        frame = enclosing_frame(live.x0[slots], live.y0[slots], live.x1[slots], live.y1[slots], self._shape.side)
         postings = postings_of_messages(messages, slots)
         self._n_with = np.zeros(1, np.int64)
         self._count(postings)

@@ -82,7 +82,7 @@ class MovingAdaptiveTree(MovingIndex):
     paper = "AP+-Tree of Wang et al. 2017"
     summary = "the adaptive tree with the living messages in its nodes"
     parameters_class = MovingAdaptiveTreeParameters
-    finds_anywhere = True
+    searches_any_box = True
     parameters: MovingAdaptiveTreeParameters
 
     def __init__(self, parameters: Parameters) -> None:

@@ -14,7 +14,7 @@ from nearcast.columns.growing import resized
 from nearcast.columns.messages import MessageBatch
 from nearcast.engine.groups import Groups, Work
 from nearcast.engine.kernel_calls import run_until_it_fits
-from nearcast.moving.index import Boxes, MovingIndex, nowhere
+from nearcast.moving.index import Boxes, MovingIndex, empty_boxes
 from nearcast.moving.live_messages import LiveMessages
 from nearcast.papers.boolean.quadtrees.cell_index import CellIndex, CellParameters
 from nearcast.papers.boolean.quadtrees.keyword_first import KeywordFirstQuadtree, KeywordFirstQuadtreeParameters
@@ -53,7 +53,7 @@ class MessageCells:
     def build(self, messages: LiveMessages, frame: NDArray[np.float64], depths: NDArray[np.int32]) -> None:
         """Forget everything and post the living; `depths` has a bit for each depth at which an owner has clauses."""
         none = np.zeros(0, np.int32)
-        self._side.build(Postings(none, none, nowhere(0)), frame)
+        self._side.build(Postings(none, none, empty_boxes(0)), frame)
         self._frame, self.depths = frame, depths.copy()
         self.store(messages, messages.slots())
 

@@ -10,7 +10,7 @@ from nearcast.kernels.boxes import meets
 from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.kernels.quadtree import cell_code, column_of, column_of_code, depth_of_code, row_of_code
-from nearcast.moving.kernels.live_messages import has_words, is_wanted
+from nearcast.moving.kernels.live_messages import has_keywords, matches_only_new_box
 from nearcast.papers.boolean.quadtrees.kernels.lists import code_of_key, owner_of_key
 from nearcast.papers.boolean.quadtrees.layout import ROOT_CODE
 from nearcast.papers.moving.grid_lists.kernels import (
@@ -148,17 +148,17 @@ def is_told_here(grid, code, x, y):
 
 
 @kernel
-def look_in_cells(cells, lists, grid, clauses, messages, slots, besides, first, n_out, output):
+def look_in_cells(cells, lists, grid, clauses, messages, slots, excluded, first, n_out, output):
     """Append every message of each clause; see `kernel_calls.run_until_it_fits` for `first`, `n_out` and the result."""
     cells, lists, clauses, messages = borrow(cells), borrow(lists), borrow(clauses), borrow(messages)
-    slots, besides, output = borrow(slots), borrow(besides), borrow(output)
+    slots, excluded, output = borrow(slots), borrow(excluded), borrow(output)
     bound_start, n_bound, bound, list_key = cells.bound_start, cells.n_bound, cells.bound, cells.list_key
     slot, start, size, item, shape = lists.slot, lists.start, lists.size, lists.item, lists.shape
     own = (clauses.x0, clauses.y0, clauses.x1, clauses.y1, clauses.keyword_start, clauses.keyword)
     is_alive, keyword_first, n_keywords = messages.is_alive, messages.keyword_first, messages.n_keywords
     mx0, my0, mx1, my1, member = messages.x0, messages.y0, messages.x1, messages.y1, messages.keyword
     live = (mx0, my0, mx1, my1, is_alive, keyword_first, n_keywords, member)
-    bx0, by0, bx1, by1 = besides
+    bx0, by0, bx1, by1 = excluded
     out_clause, out_message, counters = output.clause, output.message, output.counters
     for i in range(first, slots.size):
         before, clause, n_candidates = n_out, slots[i], 0
@@ -180,7 +180,7 @@ def look_in_cells(cells, lists, grid, clauses, messages, slots, besides, first, 
                 if has_area and not is_told_here(grid, code, max(box[0], mx0[message]), max(box[1], my0[message])):
                     continue
                 n_candidates += 1
-                if is_wanted(clause, message, own, live, other):
+                if matches_only_new_box(clause, message, own, live, other):
                     if n_out == out_clause.size:
                         return i, before
                     out_clause[n_out], out_message[n_out] = clause, message
@@ -222,7 +222,7 @@ def look_around_in_cells(cells, lists, depths, grid, clauses, messages, slots, b
                     if is_alive[message] == 0 or not is_told_here(grid, code, max(box[0], x0), max(box[1], y0)):
                         continue
                     n_candidates += 1
-                    if meets(box[0], box[1], box[2], box[3], x0, y0, mx1[message], my1[message]) and has_words(
+                    if meets(box[0], box[1], box[2], box[3], x0, y0, mx1[message], my1[message]) and has_keywords(
                         keyword,
                         keyword_start[clause],
                         keyword_start[clause + 1],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.kernels.sorting import sort_few, sort_many
-from nearcast.moving.kernels.live_messages import is_wanted
+from nearcast.moving.kernels.live_messages import matches_only_new_box
 from nearcast.papers.boolean.adaptive_tree.kernels.by_keyword import find_cut, proven_in, step_in
 from nearcast.papers.boolean.adaptive_tree.kernels.by_space import strip_of
 from nearcast.papers.boolean.adaptive_tree.kernels.nodes import narrow_region
@@ -135,7 +135,7 @@ def sift(listed, first, last, box, bits, sifted):
 
 
 @kernel
-def look_in_lists(tree, lists, clauses, messages, scratch, wide, is_refining, slots, besides, first, n_out, output):
+def look_in_lists(tree, lists, clauses, messages, scratch, wide, is_refining, slots, excluded, first, n_out, output):
     """Append every message of each clause; see `kernel_calls.run_until_it_fits` for `first`, `n_out` and the result.
 
     A node is visited once for each clause, and holds no message twice; messages with an area are in `wide`.
@@ -151,7 +151,7 @@ def look_in_lists(tree, lists, clauses, messages, scratch, wide, is_refining, sl
     structure, rank_of = (tree.node, tree.block, tree.bound, tree.region), tree.rank
     rank, queue, offset, proven, region = scratch.rank, scratch.queue, scratch.offset, scratch.proven, scratch.region
     listed, list_of = (lists.slot, lists.signature, lists.place), lists.own
-    bx0, by0, bx1, by1 = besides
+    bx0, by0, bx1, by1 = excluded
     out_clause, out_message, counters = output.clause, output.message, output.counters
     for i in range(first, slots.size):
         before, n_candidates, clause = n_out, 0, slots[i]
@@ -171,12 +171,12 @@ def look_in_lists(tree, lists, clauses, messages, scratch, wide, is_refining, sl
             n_sifted = sift(listed, entry, last, near, bits, out_message[n_out:])
             for at in range(n_out, n_out + n_sifted):
                 message = out_message[at]
-                if is_wanted(clause, message, own, live, other):
+                if matches_only_new_box(clause, message, own, live, other):
                     out_clause[n_out], out_message[n_out] = clause, message
                     n_out += 1
         n_candidates += wide.size
         for entry in range(wide.size):
-            if is_wanted(clause, wide[entry], own, live, other):
+            if matches_only_new_box(clause, wide[entry], own, live, other):
                 if n_out == out_clause.size:
                     return i, before
                 out_clause[n_out], out_message[n_out] = clause, wide[entry]

@@ -11,7 +11,7 @@ from nearcast.kernels.boxes import meets
 from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.kernels.simd import prefetch
-from nearcast.moving.kernels.live_messages import has_words
+from nearcast.moving.kernels.live_messages import has_keywords
 from nearcast.papers.boolean.adaptive_tree.kernels.maintain import widen_leaf, wider_room
 from nearcast.papers.boolean.adaptive_tree.kernels.nodes import unproven_bits
 from nearcast.papers.boolean.adaptive_tree.kernels.rebuild import is_check_due
@@ -156,7 +156,7 @@ def change_of(message, old, new, words, live):
     is_in = meets(new[0], new[1], new[2], new[3], x0, y0, x1, y1)
     if was_in == is_in or is_alive[message] == 0:
         return 0
-    if not has_words(keyword, start, stop, member, keyword_first[message], n_keywords[message]):
+    if not has_keywords(keyword, start, stop, member, keyword_first[message], n_keywords[message]):
         return 0
     return 1 if is_in else -1
 
