@@ -93,7 +93,7 @@ _SHORTEST_KEPT = 1 << 10
 _waiting: dict[tuple[str, int], list[NDArray[Any]]] = {}
 
 
-def number_room(n: int) -> tuple[NDArray[np.int64], pa.Array]:
+def number_buffer(n: int) -> tuple[NDArray[np.int64], pa.Array]:
     """An array of int64 to be filled, and the column that shares its memory."""
     values = used_again(n, np.int64)
     return values, number_column(values)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 _LARGEST = float(np.finfo(np.float64).max)
 
 
-def frame_of(
+def enclosing_frame(
     x0: NDArray[np.float64], y0: NDArray[np.float64], x1: NDArray[np.float64], y1: NDArray[np.float64], side: int
 ) -> Any:
     """The frame of a grid around boxes, without those that reach to the end of the plane."""

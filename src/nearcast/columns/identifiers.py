@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nearcast.columns.arrow import is_string, number_column, number_room, numbers, string_column
+from nearcast.columns.arrow import is_string, number_buffer, number_column, numbers, string_column
 from nearcast.columns.id_tables import NumberTable, WordTable
 from nearcast.errors import SchemaError
 from nearcast.kernels.deliveries import look_up_ids
@@ -74,7 +74,7 @@ class Identifiers:
     def take(self, wanted: NDArray[np.int32]) -> pa.Array:
         """The ids with these numbers, as a column."""
         if self.kind != "string":
-            values, column = number_room(len(wanted))
+            values, column = number_buffer(len(wanted))
             ids, first = self.numbering()
             if len(ids):
                 look_up_ids(ids, wanted, 0, values)

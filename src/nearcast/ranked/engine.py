@@ -14,8 +14,7 @@ import pyarrow as pa
 from nearcast.columns.folder import read_folder, write_folder
 from nearcast.columns.growing import aligned_copy
 from nearcast.columns.identifiers import Identifiers, id_array
-from nearcast.engine.arguments import listed as _listed
-from nearcast.engine.arguments import numbers_of
+from nearcast.engine.arguments import as_list, numbers_of_ids
 from nearcast.engine.keyword_kind import KeywordKind
 from nearcast.engine.reading import ReadingContext
 from nearcast.engine.registry import create, index_class
@@ -152,7 +151,7 @@ class Ranker:
 
     def subscribe(self, subscriptions: Iterable[RankedSubscription]) -> list[RankChange]:
         """Register subscriptions; a known id replaces the old one. Their lists are filled from the window at once."""
-        listed = _listed(subscriptions, RankedSubscription, "subscriptions")
+        listed = as_list(subscriptions, RankedSubscription, "subscriptions")
         with self._lock.writing():
             return change_objects(self._file(read_ranked_objects(listed, self._border, self._ids.kind)))
 
@@ -167,7 +166,7 @@ class Ranker:
         Unknown ids are ignored, and no changes are reported.
         """
         with self._lock.writing():
-            self._engine.remove(numbers_of(ids, self._ids))
+            self._engine.remove(numbers_of_ids(ids, self._ids))
             self._last_report.value = MatchReport()
 
     def _file(self, read: RankedSubscriptionRows) -> pa.Table:
@@ -178,7 +177,7 @@ class Ranker:
 
     def publish(self, messages: Iterable[Message]) -> list[RankChange]:
         """Add messages, one tick each. Bad ones are listed in `report.rejected` and make no tick."""
-        listed = _listed(messages, Message, "messages")
+        listed = as_list(messages, Message, "messages")
         with self._lock.writing():
             return change_objects(self._arrive(read_arriving_objects(listed, self._border, self._is_timed)))
 
@@ -230,7 +229,7 @@ class Ranker:
         """The lists of several subscriptions, or of all: subscription_id, message_id, score, in order."""
         with self._lock.reading():
             engine = self._engine
-            numbers = engine.alive() if ids is None else numbers_of(ids, self._ids)
+            numbers = engine.alive() if ids is None else numbers_of_ids(ids, self._ids)
             subscription, number, score = engine.lists(numbers[engine.are_alive(numbers)])
             ids_of = {"subscription_id": self._ids.take(subscription), "message_id": engine.window.ids_of(number)}
             return pa.table({**ids_of, "score": score})

@@ -58,5 +58,5 @@ def test_the_tree_keeps_a_message_at_no_more_nodes_than_allowed() -> None:
 
 def test_an_index_that_forgets_all_at_once_sweeps_nothing() -> None:
     index = create(MOVING_INDEXES, "moving_scan", {})
-    assert not index.is_sweeping
-    assert not index.sweep(LiveMessages(), 1)
+    assert not index.collects_dead
+    assert not index.collect_dead(LiveMessages(), 1)

@@ -167,7 +167,7 @@ def test_what_is_not_possible_is_said() -> None:
 
 
 def test_an_index_that_cannot_look_elsewhere_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nearcast.moving.moving_scan.index.MovingScan.finds_anywhere", False)
+    monkeypatch.setattr("nearcast.moving.moving_scan.index.MovingScan.searches_any_box", False)
     matcher = nc.MovingMatcher("moving_scan", safe_region=True, positions=lambda ids: {})
     matcher.subscribe([nc.Subscription(1, ["a"], nc.Circle(0, 0, 1))])
     with pytest.raises(IndexParameterError, match="gives no safe regions"):

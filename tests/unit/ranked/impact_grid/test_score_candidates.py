@@ -7,10 +7,10 @@ import numpy as np
 from nearcast.kernels.compile import kernel
 from nearcast.ranked.impact_grid.kernels.score_candidates import (
     bits_of,
-    word_home,
     empty_table,
     few_in_common,
     many_in_common,
+    word_home,
     word_slot,
 )
 from nearcast.ranked.kernels.layouts import RECORD
