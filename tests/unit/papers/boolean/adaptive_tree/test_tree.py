@@ -134,7 +134,7 @@ class Town:
     def __init__(self, seed: int, n_words: int = 40, side: int = 24) -> None:
         self.rng = np.random.default_rng(seed)
         self.n_words, self.side = n_words, side
-        self.n_owners = 0
+        self.n_subscriptions = 0
 
     def words(self, most: int) -> list[int]:
         drawn = self.n_words * self.rng.random(int(self.rng.integers(most + 1))) ** 2
@@ -146,10 +146,10 @@ class Town:
         is_small = self.rng.random(n) < 0.8
         x[is_small, 1] = x[is_small, 0] + self.rng.integers(0, 3, int(is_small.sum()))
         y[is_small, 1] = y[is_small, 0] + self.rng.integers(0, 3, int(is_small.sum()))
-        owner = np.arange(self.n_owners, self.n_owners + n, dtype=np.int32)
-        self.n_owners += n
+        subscription = np.arange(self.n_subscriptions, self.n_subscriptions + n, dtype=np.int32)
+        self.n_subscriptions += n
         start, keyword = _flat(words)
-        return ClauseBatch(owner, start, keyword, x[:, 0].copy(), y[:, 0].copy(), x[:, 1].copy(), y[:, 1].copy())
+        return ClauseBatch(subscription, start, keyword, x[:, 0].copy(), y[:, 0].copy(), x[:, 1].copy(), y[:, 1].copy())
 
     def messages(self, n: int) -> MessageBatch:
         start, keyword = _flat([self.words(12) for _ in range(n)])
@@ -167,7 +167,7 @@ def _flat(lists: list[list[int]]) -> tuple[NDArray[np.int64], NDArray[np.int32]]
 def at_zero(first: int, *words: list[int]) -> ClauseBatch:
     start, keyword = _flat(list(words))
     owner, place = np.arange(first, first + len(words), dtype=np.int32), np.zeros(len(words))
-    return ClauseBatch(owner, start, keyword, place, place, place, place)
+    return ClauseBatch(subscription, start, keyword, place, place, place, place)
 
 
 def make(**parameters: Any) -> AdaptiveTree:
@@ -358,7 +358,7 @@ def test_a_clause_goes_where_no_clause_was_before() -> None:
     clauses.add(batch)
     for index in (words, grid):
         index.build(clauses)
-    late = at_zero(town.n_owners, [], [3])
+    late = at_zero(town.n_subscriptions, [], [3])
     late.x0, late.y0, late.x1, late.y1 = (np.full(2, side) for side in (-9.0, -9.0, 99.0, 99.0))
     slots = clauses.add(late)
     for index in (words, grid):
