@@ -75,8 +75,8 @@ def cells_of(frame, shift, box, j):
 def find_cells(directory, slot, frame, record, slots, first, n, old, new, key, lists, list_end, has_ranges):
     """Find the lists that may have points in only one box of a clause; returns how many, or NO_CAPACITY.
 
-    A cell between the outermost columns and rows of both boxes has only points in both. `has_ranges` tells for which clauses
-    there are messages with an area.
+    A cell between the outermost columns and rows of both boxes has only points in both. `has_ranges` is set for clauses with
+    range messages.
     """
     directory, slot, record, slots = borrow(directory), borrow(slot), borrow(record), borrow(slots)
     old, new, key, lists = borrow(old), borrow(new), borrow(key), borrow(lists)

@@ -134,11 +134,11 @@ class GridIndex(MovingIndex):
         return {"bytes": n_bytes, **self._clauses.stats("clause"), **self._messages.stats()}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        common: dict[str, NDArray[Any]] = {"frequency": self._frequency, "owner": self._anchor}
+        common: dict[str, NDArray[Any]] = {"frequency": self._frequency, "anchor": self._anchor}
         return {**common, **self._clauses.arrays(), **{f"{_MESSAGE}{name}": a for name, a in self._messages.arrays().items()}}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        self._frequency, self._anchor = arrays["frequency"], arrays["owner"]
+        self._frequency, self._anchor = arrays["frequency"], arrays["anchor"]
         self._clauses.restore(arrays)
         self._messages.restore({name[len(_MESSAGE) :]: a for name, a in arrays.items() if name.startswith(_MESSAGE)})
 

@@ -1,4 +1,4 @@
-"""One side of a grid index, clauses or messages: owns the lists, and gives them room."""
+"""The lists of a grid index, of clauses or of messages: owns the arrays and lets them grow."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class Motion:
         # Counts: moves; messages; clauses with a known velocity; whether the tree was built since most are known.
         self._count = np.zeros(4, np.int64)
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """Drop all velocities: the clauses are renumbered."""
         self._velocity = np.empty(0, np.float32)
         self._count[2:] = 0

@@ -70,7 +70,7 @@ class TreeWithMessages(AdaptiveTree):
         self._range_messages: NDArray[np.int32] = np.empty(0, np.int32)
 
     def build(self, clauses: ClauseStore, history: MessageBatch | None = None) -> None:
-        self._motion_record.forget()
+        self._motion_record.clear()
         super().build(clauses, history)
 
     def _build_of(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> None:

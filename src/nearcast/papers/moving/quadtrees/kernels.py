@@ -1,6 +1,6 @@
 """Find the messages of clauses, in the cells that the clauses are bound to.
 
-Cells of a clause are disjoint. A message with an area may stand in several of them: the pair is told in the cell with the
+Cells of a clause are disjoint. A message with an area may stand in several of them: the pair is reported in the cell with the
 lower left corner of what the two boxes have in common.
 """
 

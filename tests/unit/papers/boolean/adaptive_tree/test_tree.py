@@ -166,7 +166,7 @@ def _flat(lists: list[list[int]]) -> tuple[NDArray[np.int64], NDArray[np.int32]]
 
 def at_zero(first: int, *words: list[int]) -> ClauseBatch:
     start, keyword = _flat(list(words))
-    owner, place = np.arange(first, first + len(words), dtype=np.int32), np.zeros(len(words))
+    subscription, place = np.arange(first, first + len(words), dtype=np.int32), np.zeros(len(words))
     return ClauseBatch(subscription, start, keyword, place, place, place, place)
 
 
