@@ -123,7 +123,7 @@ class Matcher:
 
     def _put(self, read: ReadSubscriptions) -> None:
         store = self._subscriptions
-        numbers = store.numbers_of(read)
+        numbers = store.numbers_of_rows(read)
         self._remove(numbers)
         n_before = store.clauses.n_alive
         new = store.put(read, numbers)

@@ -49,14 +49,14 @@ class SubscriptionStore:
 
     # --- changes -------------------------------------------------------------------------------------------------------
 
-    def numbers_of(self, read: ReadSubscriptions) -> NDArray[np.int32]:
+    def numbers_of_rows(self, read: ReadSubscriptions) -> NDArray[np.int32]:
         """The number of each usable subscription that was read, those with a box and keywords first; new ids are entered."""
         plain_rows = read.plain.row if read.plain is not None else np.empty(0, np.int64)
         rows = np.concatenate([plain_rows, [item.row for item in read.parsed]]).astype(np.int64)
         return self.ids.add(read.ids.take(number_column(rows)))
 
     def put(self, read: ReadSubscriptions, numbers: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Add the clauses of subscriptions with these `numbers_of`, which have none; returns the slots of the clauses."""
+        """Add the clauses of subscriptions with these `numbers_of_rows`, which have none; returns the slots of the clauses."""
         slots = [np.empty(0, np.int32)]
         n_plain = len(read.plain.row) if read.plain is not None else 0
         if read.plain is not None and n_plain:

@@ -138,7 +138,7 @@ class MovingMatcher:
     def _put(self, new: ReadSubscriptions) -> pa.Table:
         state, store = self._state, self._state.subscriptions
         state.report = MatchReport(rejected=new.rejected)
-        numbers = store.numbers_of(new)
+        numbers = store.numbers_of_rows(new)
         if self._protocol is not None:
             self._protocol.cancel(state, numbers)
         before = state.results(numbers)

@@ -37,7 +37,7 @@ def explain_message(
     ids = engine.window.ids_of(held).to_pylist()
     rank = ids.index(message.id) if message.id in ids else None
     if score is not None:
-        k, is_in_window = int(engine.subscriptions.layout().k[number]), engine.window.numbers_of(arriving.ids)[0] >= 0
+        k, is_in_window = int(engine.subscriptions.layout().k[number]), engine.window.sequence_numbers_of(arriving.ids)[0] >= 0
         reasons += explain_rank(score, scores.tolist(), rank, k, bool(is_in_window))
     return Explanation(rank is not None, tuple(reasons), tuple(engine.index.explain(engine.subscriptions, number)))
 

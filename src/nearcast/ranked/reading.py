@@ -217,7 +217,7 @@ def reject_duplicate_ids(read: ArrivingRows, window: CountWindow | TimeWindow, e
         reason = "the id is of another kind than the ids of the messages before it: keep to one kind"
         read.reject(dict.fromkeys(range(len(ids)), reason))
         return
-    known = engine.window.numbers_of(ids)
+    known = engine.window.sequence_numbers_of(ids)
     if (known < 0).all() and len(ids.unique()) == len(ids):
         return
     read.reject(_repeated(ids.to_pylist(), known.tolist(), read.messages.time.tolist(), window, engine))

@@ -162,7 +162,7 @@ class MessageWindow:
         look_up_ids(self._message_ids.number.used, numbers, self._message_ids.first, numbers_of_ids)
         return numbers_of_ids
 
-    def numbers_of(self, ids: pa.Array) -> NDArray[np.int64]:
+    def sequence_numbers_of(self, ids: pa.Array) -> NDArray[np.int64]:
         """The sequence number of the living message with each id; -1 if there is none."""
         known = self.ids.find(ids)
         latest = np.full(len(known), _NO_MESSAGE, np.int64)

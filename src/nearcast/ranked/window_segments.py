@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from nearcast.columns.growing import GrowingArray, resized
 from nearcast.engine.threads import BackgroundTask
 from nearcast.ranked.index import DistanceScale
-from nearcast.ranked.kernels.bounds import MapFrame, frame_of
+from nearcast.ranked.kernels.bounds import MapFrame, map_frame_of
 from nearcast.ranked.kernels.layouts import WindowArrays
 from nearcast.ranked.kernels.window_search import (
     END,
@@ -115,7 +115,7 @@ class SegmentedWindow(WindowIndex):
             return
         layout = window.layout()
         if self.frame is None:
-            self.frame = frame_of(*self.distances, float(layout.x[first]), float(layout.y[first]))
+            self.frame = map_frame_of(*self.distances, float(layout.x[first]), float(layout.y[first]))
             self.tail_first = self._oldest = window.base + first
         self.n_tail = window.next_number - self.tail_first
         if self.n_tail >= TAIL * min(_LONGEST_TAIL, max(1, (window.next_number - self._oldest) // _TAIL_SHARE // TAIL)):

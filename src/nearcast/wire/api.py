@@ -130,7 +130,7 @@ class SubscriptionChange(Struct, forbid_unknown_fields=True):
     """What can be changed without giving the whole subscription again.
 
     A paused one hears nothing. When it goes on, a boolean one gets the messages from then on; a moving or ranked one is told
-    anew what its result is.
+    again what its result is.
     """
 
     paused: bool

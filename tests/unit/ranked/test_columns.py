@@ -75,11 +75,11 @@ def test_a_window_knows_its_messages_by_id_while_they_live(monkeypatch: pytest.M
     window.append(arriving(100, [[0], [0, 1], [1]]), WEIGHTS)
     assert window.n_alive == 0
     window.layout().is_alive[:] = [0, 0, 1]
-    assert window.numbers_of(pa.array([100, 102, 103])).tolist() == [-1, 2, -1]
+    assert window.sequence_numbers_of(pa.array([100, 102, 103])).tolist() == [-1, 2, -1]
     assert window.drop_expired() == 2
     assert (window.base, window.n, window.next_number) == (2, 1, 3)
     assert window.ids_of(np.array([2])).to_pylist() == [102]
-    assert window.numbers_of(pa.array([101, 102])).tolist() == [-1, 2]
+    assert window.sequence_numbers_of(pa.array([101, 102])).tolist() == [-1, 2]
     assert window.drop_expired() == 0
     window.layout().is_alive[:] = 0
     assert window.drop_expired() == 1
@@ -124,7 +124,7 @@ def test_ids_of_messages_that_are_gone_are_forgotten_by_and_by(seed: int, monkey
         assert window.ids_of(living).to_pylist() == ids[oldest:]
         latest = {id: number for number, id in enumerate(ids) if number >= oldest}
         numbers = sorted(set(ids))
-        assert window.numbers_of(pa.array(numbers)).tolist() == [latest.get(id, -1) for id in numbers]
+        assert window.sequence_numbers_of(pa.array(numbers)).tolist() == [latest.get(id, -1) for id in numbers]
     assert window.ids.n < len(set(ids)) // 4
 
 

@@ -112,8 +112,8 @@ class Scratch(threading.local):
                 break
             output = self._moves
             self._moves = output._replace(
-                left=_grown(output.left, n_left),
-                entered=_grown(output.entered, n_entered),
+                left=_with_capacity(output.left, n_left),
+                entered=_with_capacity(output.entered, n_entered),
                 key=doubled(output.key, 0),
                 lists=doubled(output.lists, 0),
             )
@@ -139,6 +139,6 @@ def _empty_runs() -> MessageRuns:
     )
 
 
-def _grown(runs: MessageRuns, n_used: int) -> MessageRuns:
+def _with_capacity(runs: MessageRuns, n_used: int) -> MessageRuns:
     scratch = {name: doubled(getattr(runs, name), 0) for name in ("pending", "unsure")}
     return runs._replace(message=doubled(runs.message, n_used), **scratch)

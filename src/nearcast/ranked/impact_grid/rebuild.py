@@ -43,7 +43,7 @@ from nearcast.ranked.impact_grid.layout import (
     PartArrays,
 )
 from nearcast.ranked.index import DistanceScale
-from nearcast.ranked.kernels.bounds import N_FIGURES, MapFrame, coordinates_of, frame_of
+from nearcast.ranked.kernels.bounds import N_FIGURES, MapFrame, coordinates_of, map_frame_of
 from nearcast.ranked.kernels.layouts import WindowArrays
 from nearcast.ranked.subscriptions import RankedSubscriptions
 from nearcast.ranked.window import copied_part
@@ -119,7 +119,7 @@ def enclosing_grid(
         extent = min(max(2.0 * (high / 2 - low / 2), abs(low) * 1e-12, _LEAST_EXTENT), _MOST_EXTENT)
         axes.append((low, (_N_FINEST - 1e-6) / extent))
     (x0, x_scale), (y0, y_scale) = axes
-    frame = frame_of(*distances, float(np.median(x)) if len(x) else 0.0, float(np.median(y)) if len(y) else 0.0)
+    frame = map_frame_of(*distances, float(np.median(x)) if len(x) else 0.0, float(np.median(y)) if len(y) else 0.0)
     locations = coordinates_of(frame, rows.x[alive], rows.y[alive])
     low, high = (float(locations.min()), float(locations.max())) if len(alive) else (0.0, 1.0)
     step = max(high - low, 1e-6) / FULL

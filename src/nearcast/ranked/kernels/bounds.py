@@ -41,7 +41,7 @@ class MapFrame(NamedTuple):
     slack: float  # more than rounding can amount to, in units of max_distance
 
 
-def frame_of(is_lonlat: bool, max_distance: float, x: float, y: float) -> MapFrame:
+def map_frame_of(is_lonlat: bool, max_distance: float, x: float, y: float) -> MapFrame:
     """A frame around a point that is near to most others."""
     if is_lonlat:
         scale = min(EARTH_RADIUS_M / max_distance, _LARGEST_SCALE)

@@ -14,8 +14,8 @@ from nearcast.columns.messages import counted_sets_of
 from nearcast.ranked.kernels.bounds import (
     N_FIGURES,
     coordinates,
-    frame_of,
     gather_repeated,
+    map_frame_of,
     message_weight_at,
     nearest_possible,
 )
@@ -36,7 +36,7 @@ def test_no_point_is_nearer_than_its_bound(is_lonlat: bool, reach: float) -> Non
         np.clip(x[100:] + rng.normal(0, 1e-4, n - 100), -180, 180) if is_lonlat else x[100:] + rng.normal(0, 1e-5, n - 100)
     )
     other_y[100:] = y[100:]
-    frame = frame_of(is_lonlat, reach, 0.5, 0.5)
+    frame = map_frame_of(is_lonlat, reach, 0.5, 0.5)
     for i in range(n):
         here = np.array(coordinates(frame, x[i], y[i]))
         there = np.array(coordinates(frame, other_x[i], other_y[i])).astype(np.float32).astype(float)
@@ -47,7 +47,7 @@ def test_no_point_is_nearer_than_its_bound(is_lonlat: bool, reach: float) -> Non
 
 def test_a_bound_tells_near_from_far() -> None:
     for is_lonlat, far in ((True, (90.0, 0.0)), (False, (0.9, 0.0))):
-        frame = frame_of(is_lonlat, 1.5e7 if is_lonlat else 1.0, 0.0, 0.0)
+        frame = map_frame_of(is_lonlat, 1.5e7 if is_lonlat else 1.0, 0.0, 0.0)
         squared = sum((a - b) ** 2 for a, b in zip(coordinates(frame, 0.0, 0.0), coordinates(frame, *far), strict=True))
         assert nearest_possible(frame, squared) < 0.45
         assert nearest_possible(frame, 0.0) == 1.0

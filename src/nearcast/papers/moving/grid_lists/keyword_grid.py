@@ -77,7 +77,7 @@ class UniformGrid:
         self.lists = _empty(self._shape, frame, (count >= self._shape.smallest_grid).astype(np.uint8))
         # A first guess: most postings have few cells, and lists are short.
         n = len(postings.anchor)
-        self.lists = _grown(self.lists, np.array([n // 2, n, 2 * n], np.int64))
+        self.lists = _with_capacity(self.lists, np.array([n // 2, n, 2 * n], np.int64))
         self.file(postings)
         self.lists.head[N_BUILT] = len(postings.anchor)
 
@@ -91,7 +91,7 @@ class UniformGrid:
 
     def grow(self, needed: NDArray[np.int64]) -> None:
         """Grow the arrays to the sizes that a kernel needs."""
-        self.lists = _grown(self.lists, needed)
+        self.lists = _with_capacity(self.lists, needed)
 
     def unfile(self, postings: Postings) -> None:
         kernels.unfile_postings(self.lists, postings.anchor, postings.value, *postings.boxes)
@@ -139,7 +139,7 @@ def _empty(shape: GridShape, frame: NDArray[np.float64], is_grid: NDArray[np.uin
     )
 
 
-def _grown(grid: UniformGridArrays, needed: NDArray[np.int64]) -> UniformGridArrays:
+def _with_capacity(grid: UniformGridArrays, needed: NDArray[np.int64]) -> UniformGridArrays:
     n_lists, n_items = int(grid.head[N_LISTS]), int(grid.head[N_ITEMS])
     if needed[NEEDED_SLOTS] > len(grid.slot) // 2:
         n_slots = len(grid.slot) // 2

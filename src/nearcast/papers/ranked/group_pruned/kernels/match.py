@@ -94,7 +94,7 @@ def find_candidates(lists, distances, scratch, is_grouped, subscriptions, window
     )
     message, bits, excess, opened, pending, stamp, counts = borrow(scratch)
     is_lonlat, max_distance = distances
-    frame = frame_of(is_lonlat, max_distance)
+    frame = proximity_scale(is_lonlat, max_distance)
     first_group, n_groups, bound = lists.first_group, lists.n_groups, lists.bound
     first_entry, n_entries, subscription = lists.first_entry, lists.n_entries, lists.subscription
     entry, after, follows = lists.entry, lists.after, lists.follows
@@ -183,7 +183,7 @@ def find_candidates(lists, distances, scratch, is_grouped, subscriptions, window
 
 
 @inline_kernel
-def frame_of(is_lonlat, max_distance):
+def proximity_scale(is_lonlat, max_distance):
     """The scale of differences of coordinates, slightly too small, and the proximity at distance 0."""
     reach = max(max_distance, _LEAST_REACH)
     if is_lonlat:
