@@ -12,7 +12,7 @@ from nearcast.kernels.compile import inline_kernel, kernel
 
 DEEPEST = 15  # a code of this depth still fits 31 bits
 
-# Prior counts: how many messages the overall distribution weighs against the counts of a keyword.
+# Prior counts: how many messages the general opinion weighs against what was counted.
 PRIOR_PLACES = 16.0
 PRIOR_AREA = 16.0
 
@@ -23,7 +23,7 @@ FRAME_FIELDS = 9
 
 @inline_kernel
 def column_of(value, low, high, scale, n_columns):
-    """The column of a coordinate among `n_columns` between `low` and `high`; the outermost one beyond them.
+    """The column of a coordinate among `n_columns` between `low` and `high`; beyond them the outermost ones.
 
     `scale` is `n_columns` over half of the width.
     """
@@ -46,13 +46,13 @@ def interleave_bits(number):
 
 @inline_kernel
 def cell_code(depth, column, row):
-    """The code of a cell: a leading one, then the interleaved bits. Without its last two bits it is the code of the parent."""
+    """A number that names the cell: a leading one, then the interleaved bits. Two bits less name the parent."""
     return (1 << (2 * depth)) | interleave_bits(column) | (interleave_bits(row) << 1)
 
 
 @inline_kernel
 def deinterleave_bits(number):
-    """Move bit 2i to bit i and drop the odd ones: the inverse of `interleave_bits`."""
+    """Move bit 2i to bit i and forget the odd ones: undoes `interleave_bits`."""
     number = number & 0x55555555
     number = (number | (number >> 1)) & 0x33333333
     number = (number | (number >> 2)) & 0x0F0F0F0F
@@ -102,7 +102,7 @@ def share_in_cell(depth, n_own, n_own_total, n_all, n_all_total):
 
 @kernel
 def cover_box(box, cost, place, frame, price, cells):
-    """Write the codes of disjoint cells that cover a box at the lowest cost; returns how many.
+    """Write the codes of disjoint cells that cover a box at the least cost; returns how many.
 
     `box` is (column0, row0, column1, row1) at depth `max_depth`; `cost` is (weight, update_cost, max_depth): a cell costs
     `weight` times the share of messages in it, plus `update_cost`. `place` is (all, own, own_first, own_last): sorted cells of
@@ -120,7 +120,7 @@ def cover_box(box, cost, place, frame, price, cells):
     while True:
         if is_entering:
             is_entering = False
-            # A cell with only one quarter in the box is never cheaper than that quarter: the share only falls.
+            # Below a cell with one quarter in the box nothing is gained by staying: its share only falls.
             while True:
                 shift = max_depth - depth
                 left, bottom = column << shift, row << shift
@@ -182,7 +182,7 @@ def cover_box(box, cost, place, frame, price, cells):
         if (column1 >> shift) < column or (column0 >> shift) > column or (row1 >> shift) < row or (row0 >> shift) > row:
             continue
         if price[level, 1] + update_cost >= price[level, 0]:
-            # The quarters are already more expensive than the cell itself.
+            # The quarters cannot become cheaper than the cell itself any more.
             frame[level, _QUARTER] = 4
             price[level, 1] = price[level, 0]
             continue
@@ -192,7 +192,7 @@ def cover_box(box, cost, place, frame, price, cells):
 
 
 def cover_room(max_depth: int, update_cost: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Scratch for `cover_box`: frames, prices, and an array for the cells.
+    """Scratch for `cover_box`: frames, prices, and room for the cells.
 
     Every cell costs at least `update_cost`, and a frame gives up where its quarters cost as much as the cell, at most
     1 + update_cost: that bounds what each of the open frames has written.
