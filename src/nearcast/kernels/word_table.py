@@ -153,7 +153,7 @@ def find_short_word(slot, low, high, number):
 def find_words(table, column, fold, longest, ids):
     """Fill `ids` with the id of each word: ABSENT, or ABSENT_NOT_ASCII when the word has bytes outside ASCII.
 
-    Works in blocks: all keys of a block are computed and their slots asked for before the first is looked at.
+    Works in blocks: all keys of a block are computed and their slots prefetched before the first one is read.
     Returns how many words are empty or longer than `longest` bytes.
     """
     # Fields are read once: taking an array out of a tuple inside a loop counts references, atomically.
