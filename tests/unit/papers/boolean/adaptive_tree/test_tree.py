@@ -166,8 +166,8 @@ def _flat(lists: list[list[int]]) -> tuple[NDArray[np.int64], NDArray[np.int32]]
 
 def at_zero(first: int, *words: list[int]) -> ClauseBatch:
     start, keyword = _flat(list(words))
-    owner, place = np.arange(first, first + len(words), dtype=np.int32), np.zeros(len(words))
-    return ClauseBatch(subscription, start, keyword, place, place, place, place)
+    subscription, zero = np.arange(first, first + len(words), dtype=np.int32), np.zeros(len(words))
+    return ClauseBatch(subscription, start, keyword, zero, zero, zero, zero)
 
 
 def make(**parameters: Any) -> AdaptiveTree:
@@ -332,7 +332,7 @@ def test_what_cannot_be_divided_stays_a_leaf() -> None:
     check_tree(index._tree, set(range(n)))
     start, keyword = _flat([[0, 1], [0], [0, 1]])
     place = np.array([2.0, 2.0, 3.0])
-    messages = MessageBatch(MessageArrays(start, keyword, place, place, place, place), np.arange(3), 2)
+    messages = MessageBatch(MessageArrays(start, keyword, zero, zero, zero, zero), np.arange(3), 2)
     assert len(pairs(index, clauses, messages)) == n
 
 
