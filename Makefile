@@ -66,6 +66,14 @@ test: lint ## everything CI checks
 	@$(MAKE) --no-print-directory -j 3 types warm-bounds test-unit
 	@$(MAKE) --no-print-directory test-nojit test-bounds
 
+.PHONY: check
+check: $(VENV)/.ready-dev ## what you changed, within a minute: lint, types, import contracts, tests of the changed files
+	@$(BIN)/python scripts/check.py
+
+.PHONY: new-index
+new-index: $(BIN)/python ## begin an index as a copy of scan: make new-index NAME=my_index
+	@$(BIN)/python scripts/new_index.py $(NAME)
+
 .PHONY: lint
 lint: $(VENV)/.ready-dev ## style and import contract
 	@$(BIN)/ruff check .

@@ -13,14 +13,13 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "nearcast"
 MODULES = sorted(SOURCE.rglob("*.py"))
-LONGEST = 500
+LONGEST = 600
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda module: str(module.relative_to(SOURCE)))
-def test_a_module_is_short_and_says_why_it_exists(module: Path) -> None:
-    text = module.read_text()
-    assert len(text.splitlines()) <= LONGEST
-    assert ast.get_docstring(ast.parse(text))
+def test_modules_say_what_they_hold_and_none_is_endless() -> None:
+    texts = {module.relative_to(SOURCE).as_posix(): module.read_text() for module in MODULES}
+    assert [name for name, text in texts.items() if len(text.splitlines()) > LONGEST] == []
+    assert [name for name, text in texts.items() if not ast.get_docstring(ast.parse(text))] == []
 
 
 def test_only_two_modules_import_numba() -> None:

@@ -22,7 +22,7 @@ from nearcast.pipeline.ranked.homes import FUSED, homes
 from nearcast.pipeline.ranked.owner import FLOOR, Owner
 from nearcast.pipeline.ranked.planning import plan_ranked
 from nearcast.ranked.reading import read_ranked_table
-from nearcast.ranked.word_weights import WordWeights
+from nearcast.ranked.score_parameters import WordWeights
 
 _ROWS_AT_ONCE = 5_000
 _SAMPLED_MESSAGES = 20_000

@@ -116,14 +116,14 @@ def test_all_variants_live_through_the_worlds_of_a_soak(first: int) -> None:
 
 
 def test_answers_are_right_when_room_is_always_short(variant: Variant, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("papers.ranked.skyband.run_state", "ranked.run_state", "ranked.impact_grid.index"):
-        monkeypatch.setattr(f"nearcast.{module}._FIRST_ROOM", 1)
-    monkeypatch.setattr("nearcast.ranked.expiry_calendar._FIRST_CHUNKS", 1)
+    for module in ("papers.ranked.skyband.tick_index", "ranked.run_state", "ranked.impact_grid.index"):
+        monkeypatch.setattr(f"nearcast.{module}._FIRST_CAPACITY", 1)
+    monkeypatch.setattr("nearcast.ranked.run_state._FIRST_CHUNKS", 1)
     run_ranked_worlds(variant.make, 2, seed=77)
 
 
 def test_answers_are_right_when_what_is_over_is_cleared_away_at_once(variant: Variant, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nearcast.ranked.window._LEAST_OVER", 0)
+    monkeypatch.setattr("nearcast.ranked.window._MIN_EXPIRED", 0)
     monkeypatch.setattr("nearcast.ranked.subscriptions._LEAST_WASTE", 0)
     run_ranked_worlds(variant.make, 3, seed=78)
 

@@ -15,7 +15,7 @@ import pytest
 import nearcast as nc
 from nearcast.model.relevance import idf_weight, relevance, spatial_proximity, text_similarity
 from nearcast.papers.ranked.group_pruned.index import GroupPruned
-from nearcast.papers.ranked.skyband.buffer_kinds import _band_size, _turnovers
+from nearcast.papers.ranked.skyband.buffers import _band_size, _turnovers
 from nearcast.papers.ranked.skyband.engine import SkybandEngine
 from nearcast.testing.oracles.ranked import RankedOracle
 from nearcast.testing.scenarios.ranked import RankedComparison, run_ranked_worlds
@@ -143,7 +143,7 @@ def test_e10_an_index_that_is_not_told_of_lower_thresholds_loses_results(monkeyp
         return nc.Ranker(index="group_pruned", buffer="kmax", buffer_parameters={"factor": 1.0}, **options)
 
     run_ranked_worlds(make, 12, seed=10)
-    monkeypatch.setattr(GroupPruned, "lowered", lambda *_: None)
+    monkeypatch.setattr(GroupPruned, "thresholds_lowered", lambda *_: None)
     with pytest.raises(AssertionError, match=r"changes expected|the best of"):
         run_ranked_worlds(make, 12, seed=10)
 

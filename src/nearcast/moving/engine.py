@@ -140,7 +140,7 @@ class MovingMatcher:
         numbers = store.numbers_of(read)
         if self._silent is not None:
             self._silent.forget(state, numbers)
-        before = state.results(numbers).copied()
+        before = state.results(numbers)
         state.remove(numbers)
         n_before = store.clauses.n_alive
         new = store.put(read, numbers)

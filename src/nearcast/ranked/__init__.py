@@ -1,1 +1,1 @@
-"""Ranked subscriptions: the k most relevant messages of a sliding window for each, kept at every arrival and every end."""
+"""Ranked subscriptions: for each, the k most relevant messages of a sliding window, kept up to date message by message."""

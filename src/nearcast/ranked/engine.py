@@ -1,4 +1,4 @@
-"""`Ranker`: the k most relevant messages of a sliding window for every subscription, at every moment."""
+"""`Ranker`: for every subscription the k most relevant messages of a sliding window, at every moment."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from nearcast.engine.arguments import numbers_of
 from nearcast.engine.keyword_kind import KeywordKind
 from nearcast.engine.reading import ReadingContext
 from nearcast.engine.registry import create, index_class
+from nearcast.engine.report import LastReport
 from nearcast.engine.threads import ReadWriteLock, checked_threads
 from nearcast.errors import NearcastError
 from nearcast.model.analysis import DEFAULT_ANALYSIS, Analysis
@@ -30,34 +31,31 @@ from nearcast.model.regions import Box
 from nearcast.model.spaces import space_of
 from nearcast.model.subscription import RankedSubscription
 from nearcast.model.window import CountWindow, TimeWindow
-from nearcast.ranked.change_table import change_objects, change_table
-from nearcast.ranked.duplicate_ids import reject_living
-from nearcast.ranked.explanation import WordsOf, explain_place
-from nearcast.ranked.factory import make_ranking, saved_buffer
+from nearcast.ranked.explanation import KeywordInfo, explain_message, ranker_stats
+from nearcast.ranked.factory import make_engine, saved_buffer
 from nearcast.ranked.index import DistanceScale, RankedIndex
 from nearcast.ranked.indexes import RANKED_INDEXES, WINDOW_INDEXES
-from nearcast.ranked.max_distance import reach_of
-from nearcast.ranked.rank_changes import RankChanges
+from nearcast.ranked.rank_changes import RankChanges, change_objects, change_table
 from nearcast.ranked.reading import (
-    ReadArrivals,
-    ReadSubscribers,
+    ArrivingRows,
+    RankedSubscriptionRows,
     read_arriving_objects,
     read_arriving_table,
     read_ranked_objects,
     read_ranked_table,
+    reject_duplicate_ids,
 )
-from nearcast.ranked.saving import by_name, by_part, ranking_arrays, ranking_facts, restore_ranking, window_facts, window_of
-from nearcast.ranked.stats import ranker_stats
-from nearcast.ranked.subscription_table import subscriber_table
-from nearcast.ranked.thread_shards import ranking_in_shards
-from nearcast.ranked.word_weights import WordWeights
+from nearcast.ranked.saving import by_name, by_part, engine_arrays, engine_facts, restore_engine, window_facts, window_of
+from nearcast.ranked.score_parameters import WordWeights, max_distance_of
+from nearcast.ranked.subscriptions import table_of_shards
+from nearcast.ranked.thread_shards import engine_in_shards
 
 _FOLDER_KIND = "ranker"
 _CHANGES = ("tick", "net")
 
 
 class Ranker:
-    """Keeps the best k messages of every ranked subscription, by messages that enter (+1) and leave (-1) its list.
+    """Keeps the best k messages of every ranked subscription and reports which enter (+1) and leave (-1) each list.
 
     Parameters
     ----------
@@ -66,7 +64,7 @@ class Ranker:
     index
         A name of `nearcast.indexes("ranked")`, or "auto" for the best one.
     buffer
-        "floor", "cost_skyband", "skyband", "kmax" or "auto": which messages are held beyond the best k. "floor" goes with
+        "floor", "cost_skyband", "skyband", "kmax" or "auto": which messages are kept beyond the best k. "floor" goes with
         "impact_grid", the others with the other indexes.
     space
         "lonlat" (degrees, metres) or "plane" (any finite numbers).
@@ -77,15 +75,15 @@ class Ranker:
     idf, n_documents
         In how many of how many documents each word is: {word: count}. None: every word weighs 1.
     changes
-        "tick": all changes of every tick; "net": only what a call changes from its beginning to its end.
+        "tick": all changes of every tick; "net": only the differences between the beginning and the end of a call.
     window_index
         "window_grid", "window_ir_tree" or "auto": how the window is searched when lists are filled.
     threads
-        Subscriptions are shared out over so many threads, each with a window of its own.
+        Subscriptions are divided over this many threads, each with its own copy of the window.
     buffer_parameters, parameters
         Options of the buffer and of the index.
 
-    A tick is the arrival of one message and the end of those it pushes out. `report` tells of the last call.
+    A tick is the arrival of one message and the expiry of the messages that it pushes out. `report` describes the last call.
     """
 
     def __init__(
@@ -114,32 +112,37 @@ class Ranker:
         self._keywords = KeywordKind(self._analysis)
         self._weights = WordWeights(idf, n_documents)
         self._ids = Identifiers()
-        ground = DistanceScale(self._space.is_lonlat, reach_of(self._space, bounds, max_distance))
-        self._ranking = ranking_in_shards(
+        distances = DistanceScale(self._space.is_lonlat, max_distance_of(self._space, bounds, max_distance))
+        self._engine = engine_in_shards(
             checked_threads(threads),
-            lambda: make_ranking(
+            lambda: make_engine(
                 window,
                 self._make_index(index, parameters),
                 (buffer, buffer_parameters or {}),
-                index_class(WINDOW_INDEXES, window_index)(ground),
+                index_class(WINDOW_INDEXES, window_index)(distances),
                 is_net=changes == "net",
             ),
         )
         self._lock = ReadWriteLock()
-        self.report = MatchReport()
+        self._last_report = LastReport()
 
     def _make_index(self, name: str, parameters: Mapping[str, Any]) -> RankedIndex:
         return create(RANKED_INDEXES, name, parameters)
 
     @property
+    def report(self) -> MatchReport:
+        """What the last call of this thread did, and the rows it left out."""
+        return self._last_report.value
+
+    @property
     def now(self) -> float | None:
         """The largest time seen, in seconds since 1970; None before the first."""
-        return self._ranking.now if math.isfinite(self._ranking.now) else None
+        return self._engine.now if math.isfinite(self._engine.now) else None
 
     @property
     def tick(self) -> int:
         """The sequence number of the last arrival, -1 before the first."""
-        return self._ranking.tick
+        return self._engine.tick
 
     @property
     def _border(self) -> ReadingContext:
@@ -159,19 +162,22 @@ class Ranker:
             return self._file(read_ranked_table(table, self._border))
 
     def unsubscribe(self, ids: Iterable[Id]) -> None:
-        """Forget subscriptions, by a list of ids or a column of a table; unknown ids are ignored, and nothing is reported."""
-        with self._lock.writing():
-            self._ranking.remove(numbers_of(ids, self._ids))
-            self.report = MatchReport()
+        """Remove subscriptions, by a list of ids or a column of a table.
 
-    def _file(self, read: ReadSubscribers) -> pa.Table:
+        Unknown ids are ignored, and no changes are reported.
+        """
+        with self._lock.writing():
+            self._engine.remove(numbers_of(ids, self._ids))
+            self._last_report.value = MatchReport()
+
+    def _file(self, read: RankedSubscriptionRows) -> pa.Table:
         batch = read.batch._replace(number=self._ids.add(read.ids))
-        return self._told(self._ranking.put(batch, self._weights.of(self._keywords)), MatchReport(rejected=read.rejected))
+        return self._with_report(self._engine.put(batch, self._weights.of(self._keywords)), MatchReport(rejected=read.rejected))
 
     # --- messages ----------------------------------------------------------------------------------------------------
 
     def publish(self, messages: Iterable[Message]) -> list[RankChange]:
-        """Take in messages, one tick each. Bad ones are in `report.rejected` and make no tick."""
+        """Add messages, one tick each. Bad ones are listed in `report.rejected` and make no tick."""
         listed = _listed(messages, Message, "messages")
         with self._lock.writing():
             return change_objects(self._arrive(read_arriving_objects(listed, self._border, self._is_timed)))
@@ -182,33 +188,36 @@ class Ranker:
             return self._arrive(read_arriving_table(table, self._border, self._is_timed))
 
     def advance(self, now: float | datetime) -> list[RankChange]:
-        """Set the clock forward; messages that fall out of a window of time leave. An earlier time changes nothing."""
+        """Set the clock forward; messages that fall out of a time window leave. An earlier time changes nothing."""
         return change_objects(self.advance_table(now))
 
     def advance_table(self, now: float | datetime) -> pa.Table:
         """As `advance`, with the changes as a table."""
         seconds = read_time(now, "now")
         with self._lock.writing():
-            return self._told(self._ranking.advance(seconds), MatchReport())
+            return self._with_report(self._engine.advance(seconds), MatchReport())
 
     def refresh_idf(self, idf: Mapping[Keyword, int] | None, n_documents: int | None = None) -> list[RankChange]:
-        """Weigh words by another table, in messages of the window too; a message with another score leaves and enters."""
+        """Use another table of word frequencies, also for messages of the window.
+
+        A message whose score changes leaves and enters.
+        """
         weights = WordWeights(idf, n_documents)
         with self._lock.writing():
             self._weights = weights
-            return change_objects(self._told(self._ranking.weigh(weights.of(self._keywords)), MatchReport()))
+            return change_objects(self._with_report(self._engine.apply_word_weights(weights.of(self._keywords)), MatchReport()))
 
     @property
     def _is_timed(self) -> bool:
         return isinstance(self._window, TimeWindow)
 
-    def _arrive(self, read: ReadArrivals) -> pa.Table:
-        reject_living(read, self._window, self._ranking)
+    def _arrive(self, read: ArrivingRows) -> pa.Table:
+        reject_duplicate_ids(read, self._window, self._engine)
         report = MatchReport(messages=len(read.row), rejected=read.rejected)
         if not self._is_timed:
-            # Nothing ends by it; it is kept for who asks.
-            self._ranking.note_time(float(np.fmax.reduce(read.time, initial=-math.inf)))
-        return self._told(self._ranking.arrive(read.messages, self._weights.of(self._keywords)), report)
+            # No message expires by it in a count window; `now` reports it.
+            self._engine.note_time(float(np.fmax.reduce(read.time, initial=-math.inf)))
+        return self._with_report(self._engine.arrive(read.messages, self._weights.of(self._keywords)), report)
 
     # --- results -----------------------------------------------------------------------------------------------------
 
@@ -220,10 +229,10 @@ class Ranker:
     def top_table(self, ids: Iterable[Id] | None = None) -> pa.Table:
         """The lists of several subscriptions, or of all: subscription_id, message_id, score, in order."""
         with self._lock.reading():
-            ranking = self._ranking
-            numbers = ranking.alive() if ids is None else numbers_of(ids, self._ids)
-            subscriber, number, score = ranking.lists(numbers[ranking.are_alive(numbers)])
-            ids_of = {"subscription_id": self._ids.take(subscriber), "message_id": ranking.window.ids_of(number)}
+            engine = self._engine
+            numbers = engine.alive() if ids is None else numbers_of(ids, self._ids)
+            subscription, number, score = engine.lists(numbers[engine.are_alive(numbers)])
+            ids_of = {"subscription_id": self._ids.take(subscription), "message_id": engine.window.ids_of(number)}
             return pa.table({**ids_of, "score": score})
 
     # --- insight and disk --------------------------------------------------------------------------------------------
@@ -231,34 +240,34 @@ class Ranker:
     def subscription_table(self) -> pa.Table:
         """All subscriptions as `subscribe_table` takes them: id, keywords, x, y, k, spatial_weight."""
         with self._lock.reading():
-            return subscriber_table(self._ranking.shards, self._ids, self._keywords)
+            return table_of_shards(self._engine.shards, self._ids, self._keywords)
 
     def explain(self, message: Message, subscription_id: Id) -> Explanation:
-        """Why the message is, or is not, among the best of the subscription: words, distance, rank, and the index."""
+        """Why the message is, or is not, among the best of the subscription: words, distance, rank, and place in the index."""
         if not isinstance(message, Message):
             raise NearcastError(f"explain was given {message!r} first; expected a nearcast.Message, then a subscription id")
         id = checked_id(subscription_id, "subscription", NearcastError)
         # The words of the message may be new to the vocabulary.
         with self._lock.writing():
             known = self._ids.find(id_array([id]))
-            if not self._ranking.are_alive(known)[0]:
+            if not self._engine.are_alive(known)[0]:
                 return Explanation(False, (f"there is no subscription {id!r}",))
-            ranking, number = self._ranking.holder_of(int(known[0]))
+            engine, number = self._engine.holder_of(int(known[0]))
             read = read_arriving_objects([message], self._border, self._is_timed)
             if read.rejected:
                 return Explanation(False, (f"the message is not usable: {read.rejected[0][1]}",))
-            words = WordsOf(self._keywords.space.name, self._weights.of(self._keywords))
-            return explain_place(ranking, number, self._space, words, read.messages, message)
+            words = KeywordInfo(self._keywords.space.name, self._weights.of(self._keywords))
+            return explain_message(engine, number, self._space, words, read.messages, message)
 
     def stats(self) -> dict[str, int | float | str]:
-        """Sizes: subscriptions, messages in the window, keywords, bytes in all and by part, and those of the index."""
+        """Sizes: subscriptions, messages in the window, keywords, bytes in total and by part, and figures of the index."""
         with self._lock.reading():
-            return ranker_stats(self._ranking, self._ids, self._keywords)
+            return ranker_stats(self._engine, self._ids, self._keywords)
 
     def save(self, folder: str | Path) -> None:
         """Write everything to a folder of arrays; an existing saved folder is replaced as a whole."""
         with self._lock.reading():
-            shards = self._ranking.shards
+            shards = self._engine.shards
             facts = {
                 "window": window_facts(self._window),
                 "space": self._space.value,
@@ -266,11 +275,11 @@ class Ranker:
                 "analysis": self._analysis.to_dict(),
                 "keyword_kind": self._keywords.name,
                 "id_kind": self._ids.kind,
-                **ranking_facts(shards[0]),
+                **engine_facts(shards[0]),
                 "threads": len(shards),
             }
             shared = {"keywords": self._keywords.space.arrays(), "ids": self._ids.arrays()}
-            write_folder(folder, _FOLDER_KIND, facts, by_name([shared, *map(ranking_arrays, shards)]))
+            write_folder(folder, _FOLDER_KIND, facts, by_name([shared, *map(engine_arrays, shards)]))
 
     @classmethod
     def open(
@@ -281,13 +290,13 @@ class Ranker:
         changes: str | None = None,
         **parameters: Any,
     ) -> Self:
-        """A saved ranker. Changes to it leave the folder as it is.
+        """A saved ranker. Changes to it do not change the folder.
 
-        With `index` its subscriptions are filed in that one, with these parameters. It is mapped from disk, or read at once.
-        `changes` says what it tells from now on, if that is to be something else than before.
+        With `index`, its subscriptions are filed in that index, with these parameters. `is_mapped`: map the arrays from disk
+        instead of reading them. `changes` replaces the saved value.
         """
         if parameters and index is None:
-            raise NearcastError(f"{sorted(parameters)} were given without index=..., which alone files subscriptions anew")
+            raise NearcastError(f"{sorted(parameters)} were given without index=..., which is what files subscriptions again")
         facts, arrays = read_folder(folder, _FOLDER_KIND)
         arrays = arrays if is_mapped else {name: aligned_copy(array) for name, array in arrays.items()}
         analysis = Analysis.from_dict(facts["analysis"])
@@ -309,13 +318,13 @@ class Ranker:
         ranker._weights = WordWeights.from_facts(facts["idf"])
         ranker._keywords = KeywordKind.from_arrays(facts["keyword_kind"], shared["keywords"], analysis)
         ranker._ids = Identifiers.from_arrays(facts["id_kind"], shared["ids"])
-        for ranking, parts in zip(ranker._ranking.shards, shards, strict=True):
-            is_same_buffer = ranking.buffers.kind.name == facts["buffer"]["name"]
-            restore_ranking(ranking, facts["message_id_kind"], parts, index is None, is_same_buffer)
+        for engine, parts in zip(ranker._engine.shards, shards, strict=True):
+            is_same_buffer = engine.buffers.kind.name == facts["buffer"]["name"]
+            restore_engine(engine, facts["message_id_kind"], parts, index is None, is_same_buffer)
         return ranker
 
-    def _told(self, changes: RankChanges, report: MatchReport) -> pa.Table:
-        report.nodes_visited, report.candidates = self._ranking.take_counters().tolist()
+    def _with_report(self, changes: RankChanges, report: MatchReport) -> pa.Table:
+        report.nodes_visited, report.candidates = self._engine.take_counters().tolist()
         report.matches = len(changes.tick)
-        self.report = report
+        self._last_report.value = report
         return change_table(changes, self._ids)

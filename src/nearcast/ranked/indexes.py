@@ -1,4 +1,4 @@
-"""The names of the ranked indexes, and of the indexes of a window."""
+"""The names of the indexes of ranked subscriptions, and of the indexes of the window."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ RANKED_INDEXES: IndexNames[RankedIndex] = IndexNames(
     auto="impact_grid",
     classes={
         "ranked_scan": "nearcast.papers.ranked.ranked_scan.index:RankedScan",
-        "individually_pruned": "nearcast.papers.ranked.group_pruned.individually_pruned:IndividuallyPruned",
+        "individually_pruned": "nearcast.papers.ranked.group_pruned.index:IndividuallyPruned",
         "covering_quadtree": "nearcast.papers.ranked.covering_quadtree.index:CoveringQuadtree",
         "group_pruned": "nearcast.papers.ranked.group_pruned.index:GroupPruned",
         "impact_grid": "nearcast.ranked.impact_grid.index:ImpactGrid",
     },
 )
-# How ranked engines search their window: no index of subscriptions. Its class takes the ground of the ranking, no parameters.
+# Indexes of the window: they find the best messages of a subscription. Their class takes a distance scale and no parameters.
 WINDOW_INDEXES: IndexNames[WindowIndex] = IndexNames(
     what="window index",
     auto="window_grid",

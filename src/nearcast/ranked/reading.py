@@ -1,4 +1,4 @@
-"""Ranked subscriptions and the messages of a window, as objects or as tables; what cannot be used is rejected with a reason."""
+"""Ranked subscriptions and arriving messages, as objects or tables, to columns. Bad rows are rejected with a reason."""
 
 from __future__ import annotations
 
@@ -22,15 +22,18 @@ from nearcast.errors import NearcastError, SchemaError
 from nearcast.model.inputs import Id
 from nearcast.model.message import Message
 from nearcast.model.subscription import MAX_K, RankedSubscription
+from nearcast.model.window import CountWindow, TimeWindow
 from nearcast.ranked.subscriptions import RankedSubscriptionBatch
+from nearcast.ranked.thread_shards import ShardedEngine
+from nearcast.ranked.tick_engine import RankedEngine
 from nearcast.ranked.window import ArrivingMessages
 
 SUBSCRIPTION_COLUMNS = ("id", "keywords", *POINT, "k", "spatial_weight")
 _DEFAULT_K, _DEFAULT_WEIGHT = 20, 0.5
 
 
-class ReadSubscribers(NamedTuple):
-    """The usable rows of one call; the numbers of the batch are those of rows until ids are known."""
+class RankedSubscriptionRows(NamedTuple):
+    """The usable rows of one call. The numbers of the batch are row numbers until the ids are known."""
 
     ids: pa.Array
     batch: RankedSubscriptionBatch
@@ -38,9 +41,9 @@ class ReadSubscribers(NamedTuple):
 
 
 def read_ranked_objects(
-    subscriptions: Sequence[RankedSubscription], context: ReadingContext, id_kind: str | None
-) -> ReadSubscribers:
-    space, kind, analysis = context
+    subscriptions: Sequence[RankedSubscription], border: ReadingContext, id_kind: str | None
+) -> RankedSubscriptionRows:
+    space, kind, analysis = border
     rejections = Rejections(len(subscriptions))
     seen: set[Id] = set()
     check_kind = kind.checker()
@@ -49,9 +52,9 @@ def read_ranked_objects(
         try:
             if not isinstance(subscription, RankedSubscription):
                 raise SchemaError(f"row {row} is a {type(subscription).__name__}; expected a nearcast.RankedSubscription")
-            given_kind = "string" if isinstance(subscription.id, str) else "int"
-            id_kind = id_kind or given_kind
-            if given_kind != id_kind:
+            kind_of_id = "string" if isinstance(subscription.id, str) else "int"
+            id_kind = id_kind or kind_of_id
+            if kind_of_id != id_kind:
                 raise SchemaError(f"the id {subscription.id!r} is of another kind than the ids before it: keep to one kind")
             if subscription.id in seen:
                 raise SchemaError(_twice(subscription.id))
@@ -74,22 +77,22 @@ def read_ranked_objects(
         set_start,
         members,
     )
-    return ReadSubscribers(id_array([s.id for s, _ in usable]), batch, rejections.as_list())
+    return RankedSubscriptionRows(id_array([s.id for s, _ in usable]), batch, rejections.as_list())
 
 
-def read_ranked_table(table: pa.Table, context: ReadingContext) -> ReadSubscribers:
+def read_ranked_table(table: pa.Table, border: ReadingContext) -> RankedSubscriptionRows:
     """Columns id, keywords, x, y; k (20) and spatial_weight (0.5) may be left out."""
-    space, kind, _ = context
+    space, kind, _ = border
     check_columns(table, SUBSCRIPTION_COLUMNS, "ranked subscriptions")
     rejections = Rejections(table.num_rows)
     column = id_column(table)
     rejections.add_where(np.asarray(column.is_null()), lambda row: "the id is null")
-    place, lists = number_columns(table, POINT), keyword_column(table)
-    if place is None or lists is None:
+    position, lists = number_columns(table, POINT), keyword_column(table)
+    if position is None or lists is None:
         raise SchemaError(
             f"the table of ranked subscriptions has the columns {table.column_names}; expected id, keywords, x, y"
         )
-    (x, y), is_null = place
+    (x, y), is_null = position
     rejections.add_where(is_null, lambda row: "a coordinate is null")
     reject_bad_boxes(rejections, [x, y, x, y], ~is_null, space)
     k = _numbers(table, "k", _DEFAULT_K, rejections)
@@ -111,18 +114,18 @@ def read_ranked_table(table: pa.Table, context: ReadingContext) -> ReadSubscribe
     _reject_repeats(column, rejections)
     rows = np.flatnonzero(rejections.is_usable())
     set_start, members = take_lists(set_start, members, rows)
-    places = (x[rows], y[rows], weight[rows], k[rows].astype(np.int32))
-    batch = RankedSubscriptionBatch(np.arange(len(rows), dtype=np.int32), *places, set_start, members)
-    return ReadSubscribers(column.take(pa.array(rows)), batch, rejections.as_list())
+    columns = (x[rows], y[rows], weight[rows], k[rows].astype(np.int32))
+    batch = RankedSubscriptionBatch(np.arange(len(rows), dtype=np.int32), *columns, set_start, members)
+    return RankedSubscriptionRows(column.take(pa.array(rows)), batch, rejections.as_list())
 
 
 @dataclass(slots=True)
-class ReadArrivals:
+class ArrivingRows:
     """The messages of one call that may enter a window, and why the others may not."""
 
     messages: ArrivingMessages
     time: NDArray[np.float64]
-    """As given; nan is none."""
+    """As in the input; nan if there is none."""
     row: NDArray[np.int64]
     rejected: list[tuple[int, str]]
 
@@ -131,12 +134,12 @@ class ReadArrivals:
         if not reasons:
             return
         self.rejected = sorted([*self.rejected, *((int(self.row[at]), reason) for at, reason in reasons.items())])
-        kept = np.array([at for at in range(len(self.row)) if at not in reasons], np.int64)
-        self.messages, self.time, self.row = self.messages.take(kept), self.time[kept], self.row[kept]
+        remaining = np.array([at for at in range(len(self.row)) if at not in reasons], np.int64)
+        self.messages, self.time, self.row = self.messages.take(remaining), self.time[remaining], self.row[remaining]
 
 
-def read_arriving_objects(messages: Sequence[Message], context: ReadingContext, is_timed: bool) -> ReadArrivals:
-    batch, rejected = read_message_objects(messages, context, grow=True, counted=True)
+def read_arriving_objects(messages: Sequence[Message], border: ReadingContext, is_timed: bool) -> ArrivingRows:
+    batch, rejected = read_message_objects(messages, border, grow=True, counted=True)
     listed = [messages[row] for row in batch.row.tolist()]
     time, expires = (
         np.array([np.nan if getattr(m, name) is None else getattr(m, name) for m in listed], np.float64)
@@ -145,8 +148,8 @@ def read_arriving_objects(messages: Sequence[Message], context: ReadingContext, 
     return _arrivals(id_array([m.id for m in listed]), batch, time, expires, rejected, is_timed)
 
 
-def read_arriving_table(table: pa.Table, context: ReadingContext, is_timed: bool) -> ReadArrivals:
-    read = read_message_table(table, context, grow=True, counted=True)
+def read_arriving_table(table: pa.Table, border: ReadingContext, is_timed: bool) -> ArrivingRows:
+    read = read_message_table(table, border, grow=True, counted=True)
     rows = read.batch.row
     time, expires = seconds_column(table, "time")[rows], seconds_column(table, "expires")[rows]
     return _arrivals(read.ids.take(pa.array(rows)), read.batch, time, expires, read.rejected, is_timed)
@@ -159,13 +162,13 @@ def _arrivals(
     expires: NDArray[np.float64],
     rejected: list[tuple[int, str]],
     is_timed: bool,
-) -> ReadArrivals:
+) -> ArrivingRows:
     arrays = batch.arrays
     assert batch.count is not None
-    # In a window that counts only the order of arrival matters.
+    # In a count window only the order of arrival matters.
     key = np.where(np.isnan(time), 0.0, time) if is_timed else np.zeros(len(time))
-    places = (arrays.x0, arrays.y0, arrays.keyword_start, arrays.keyword)
-    read = ReadArrivals(ArrivingMessages(ids, key, *places, batch.count), time, batch.row, rejected)
+    columns = (arrays.x0, arrays.y0, arrays.keyword_start, arrays.keyword)
+    read = ArrivingRows(ArrivingMessages(ids, key, *columns, batch.count), time, batch.row, rejected)
     reasons: dict[int, str] = {}
     problems = [
         ((arrays.x0 != arrays.x1) | (arrays.y0 != arrays.y1), "is about an area; a ranked engine takes messages at points"),
@@ -181,16 +184,16 @@ def _arrivals(
 
 
 def _numbers(table: pa.Table, name: str, default: float, rejections: Rejections) -> NDArray[np.float64]:
-    given = number_columns(table, (name,))
-    if given is None:
+    cells = number_columns(table, (name,))
+    if cells is None:
         return np.full(table.num_rows, default, np.float64)
-    (values,), is_null = given
+    (values,), is_null = cells
     rejections.add_where(is_null, lambda row: f"{name} is null")
     return np.where(is_null, default, values)
 
 
 def _reject_repeats(column: pa.Array, rejections: Rejections) -> None:
-    """Of the usable rows with one id the first counts."""
+    """Only the first of the usable rows with the same id counts."""
     if len(column.unique()) == len(column):
         return
     seen: set[object] = set()
@@ -203,3 +206,40 @@ def _reject_repeats(column: pa.Array, rejections: Rejections) -> None:
 
 def _twice(id: object) -> str:
     return f"the id {id!r} comes twice in one batch; only its first row is used"
+
+
+def reject_duplicate_ids(read: ArrivingRows, window: CountWindow | TimeWindow, engine: RankedEngine | ShardedEngine) -> None:
+    """Reject messages whose id a living message of the window has, and messages whose ids are of another kind than before."""
+    known_ids, ids = engine.window.ids, read.messages.ids
+    if len(ids) == 0:
+        return
+    if known_ids.kind is not None and (known_ids.kind == "string") != pa.types.is_string(ids.type):
+        reason = "the id is of another kind than the ids of the messages before it: keep to one kind"
+        read.reject(dict.fromkeys(range(len(ids)), reason))
+        return
+    known = engine.window.numbers_of(ids)
+    if (known < 0).all() and len(ids.unique()) == len(ids):
+        return
+    read.reject(_repeated(ids.to_pylist(), known.tolist(), read.messages.time.tolist(), window, engine))
+
+
+def _repeated(
+    ids: list[Id], known: list[int], times: list[float], window: CountWindow | TimeWindow, engine: RankedEngine | ShardedEngine
+) -> dict[int, str]:
+    """Which messages of a batch arrive while one with their id is alive, and the reason for each; tick by tick."""
+    alive_since: dict[Id, tuple[int, float]] = {}
+    layout, base = engine.window.layout(), engine.window.base
+    reasons: dict[int, str] = {}
+    tick, now = engine.tick, engine.now
+    for at, (id, number, time) in enumerate(zip(ids, known, times, strict=True)):
+        if id not in alive_since and number >= 0:
+            alive_since[id] = (number, float(layout.time[number - base]))
+        held = alive_since.get(id)
+        if held is not None and (
+            window.is_alive(held[0], tick) if isinstance(window, CountWindow) else window.is_alive(held[1], now)
+        ):
+            reasons[at] = f"a message with the id {id!r} is still in the window; give each message an id of its own"
+            continue
+        tick, now = tick + 1, max(now, time)
+        alive_since[id] = (tick, time)
+    return reasons

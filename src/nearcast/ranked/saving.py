@@ -1,4 +1,4 @@
-"""A ranked engine as arrays and facts, and back."""
+"""An engine as arrays and facts, and back."""
 
 from __future__ import annotations
 
@@ -8,49 +8,49 @@ from typing import Any
 from numpy.typing import NDArray
 
 from nearcast.model.window import CountWindow, TimeWindow
-from nearcast.ranked.ranking import Ranking
 from nearcast.ranked.subscriptions import RankedSubscriptions
+from nearcast.ranked.tick_engine import RankedEngine
 from nearcast.ranked.window import MessageWindow
 
 _PARTS = ("subscribers", "window", "buffers", "calendar", "state", "index", "keywords", "ids")
 
 
-def ranking_arrays(ranking: Ranking) -> dict[str, dict[str, NDArray[Any]]]:
-    """Everything a ranking holds, by part."""
+def engine_arrays(engine: RankedEngine) -> dict[str, dict[str, NDArray[Any]]]:
+    """Everything an engine holds, by part."""
     return {
-        "subscribers": ranking.subscribers.arrays(),
-        "window": ranking.window.arrays(),
-        "buffers": ranking.buffers.arrays(),
-        "calendar": ranking.calendar.arrays(),
-        "state": ranking.state.arrays(),
-        "index": ranking.index.arrays(),
+        "subscribers": engine.subscriptions.arrays(),
+        "window": engine.window.arrays(),
+        "buffers": engine.buffers.arrays(),
+        "calendar": engine.calendar.arrays(),
+        "state": engine.state.arrays(),
+        "index": engine.index.arrays(),
     }
 
 
-def ranking_facts(ranking: Ranking) -> dict[str, Any]:
-    """What it was made of, and what its arrays do not tell."""
+def engine_facts(engine: RankedEngine) -> dict[str, Any]:
+    """What an engine was made of, as far as its arrays do not say."""
     return {
-        "max_distance": ranking.ground.max_distance,
-        "changes": "net" if ranking.rules.is_net else "tick",
-        "message_id_kind": ranking.window.ids.kind,
-        "index": ranking.index.facts(),
-        "buffer": ranking.buffers.kind.facts(),
-        "window_index": ranking.window_index.name,
+        "max_distance": engine.distances.max_distance,
+        "changes": "net" if engine.rules.is_net else "tick",
+        "message_id_kind": engine.window.ids.kind,
+        "index": engine.index.facts(),
+        "buffer": engine.buffers.kind.facts(),
+        "window_index": engine.window_index.name,
     }
 
 
 def by_name(groups: Sequence[Mapping[str, Mapping[str, NDArray[Any]]]]) -> dict[str, NDArray[Any]]:
-    """The arrays of several groups of parts under names of one level: "group.part.name"."""
+    """The arrays of several groups of parts under flat names: "group.part.name"."""
     return {
         f"{group}.{part}.{name}": array
         for group, parts in enumerate(groups)
-        for part, given in parts.items()
-        for name, array in given.items()
+        for part, part_arrays in parts.items()
+        for name, array in part_arrays.items()
     }
 
 
 def by_part(arrays: Mapping[str, NDArray[Any]], n_groups: int) -> list[dict[str, dict[str, NDArray[Any]]]]:
-    """What `by_name` was given; parts may be empty."""
+    """The inverse of `by_name`; parts may be empty."""
     groups: list[dict[str, dict[str, NDArray[Any]]]] = [{part: {} for part in _PARTS} for _ in range(n_groups)]
     for key, array in arrays.items():
         group, part, name = key.split(".", 2)
@@ -58,30 +58,30 @@ def by_part(arrays: Mapping[str, NDArray[Any]], n_groups: int) -> list[dict[str,
     return groups
 
 
-def restore_ranking(
-    ranking: Ranking,
+def restore_engine(
+    engine: RankedEngine,
     message_id_kind: str | None,
     parts: Mapping[str, Mapping[str, NDArray[Any]]],
     is_same_index: bool,
     is_same_buffer: bool,
 ) -> None:
-    """Take over what `ranking_arrays` gave.
+    """Take over what `engine_arrays` returned.
 
-    The window is filed anew, subscriptions if their index is another one, and lists are filled anew if their buffer is.
+    The window is indexed again, subscriptions too if the index is another one; lists are refilled if the buffer is another one.
     """
-    ranking.subscribers = RankedSubscriptions(parts["subscribers"])
-    ranking.window = MessageWindow.from_arrays(ranking.rules.n_counted, message_id_kind, parts["window"])
-    ranking.state.restore(parts["state"])
-    ranking.window_index.rebuild(ranking.window)
+    engine.subscriptions = RankedSubscriptions(parts["subscribers"])
+    engine.window = MessageWindow.from_arrays(engine.rules.n_counted, message_id_kind, parts["window"])
+    engine.state.restore(parts["state"])
+    engine.window_index.rebuild(engine.window)
     if is_same_buffer:
-        ranking.take_over(parts["buffers"], parts["calendar"])
+        engine.restore_lists(parts["buffers"], parts["calendar"])
     else:
-        ranking.fill_anew()
+        engine.refill_all()
     if is_same_index:
-        ranking.index.restore(parts["index"], ranking.ground)
-    ranking.index.learn(ranking.subscribers, ranking.window.layout())
+        engine.index.restore(parts["index"], engine.distances)
+    engine.index.learn(engine.subscriptions, engine.window.layout())
     if not is_same_index:
-        ranking.index.build(ranking.subscribers, ranking.buffers.threshold, ranking.ground)
+        engine.index.build(engine.subscriptions, engine.buffers.threshold, engine.distances)
 
 
 def window_facts(window: CountWindow | TimeWindow) -> dict[str, Any]:

@@ -1,27 +1,33 @@
-"""Ranked subscriptions by their number: where they are, what they want, how many, and the weights of words."""
+"""Ranked subscriptions as columns by number: location, keywords, k, spatial weight; and as a table again."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from nearcast.columns.clauses import take_lists
 from nearcast.columns.growing import GrowingArray, aligned_copy
-from nearcast.ranked.kernels.layouts import FLOOR, LENGTH, N_WORDS, RECORD, WEIGHT, RankedSubscriptionArrays, X, Y
-from nearcast.ranked.kernels.subscriptions import note_words, weigh_subscribers
+from nearcast.columns.identifiers import Identifiers
+from nearcast.engine.keyword_kind import KeywordKind
+from nearcast.ranked.kernels.layouts import LENGTH, N_WORDS, RECORD, THRESHOLD, WEIGHT, RankedSubscriptionArrays, X, Y
+from nearcast.ranked.kernels.scoring import weigh_subscriptions, write_record_words
+
+if TYPE_CHECKING:
+    from nearcast.ranked.tick_engine import RankedEngine
 
 _BY_NUMBER = {"k": np.int32, "first": np.int64, "is_alive": np.uint8}
-# Records there are at least: of a single one Numba takes a column for a plain array, and compiles everything once more.
+# The least number of records. With one record, Numba takes a column of it for a contiguous array and compiles everything again.
 _FEWEST_RECORDS = 2
-# The keywords of replaced subscriptions are cleared away when they are the larger part, but not before there are this many.
+# The keywords of replaced subscriptions are dropped when they are the larger part and at least this many.
 _LEAST_WASTE = 4096
 
 
 class RankedSubscriptionBatch(NamedTuple):
-    """Subscriptions to put in place; keywords sorted and distinct in each."""
+    """Subscriptions to write; keywords are sorted and distinct in each."""
 
     number: NDArray[np.int32]
     x: NDArray[np.float64]
@@ -39,21 +45,21 @@ class RankedSubscriptionBatch(NamedTuple):
 
 
 class RankedSubscriptions:
-    """Rows by number, put and taken away; numbers are given out by the ids of the engine."""
+    """Rows by number. The engine gives out the numbers, by id."""
 
     def __init__(self, arrays: Mapping[str, NDArray[Any]] | None = None) -> None:
-        given = arrays or {}
-        self._columns = {name: GrowingArray(dtype, given.get(name)) for name, dtype in _BY_NUMBER.items()}
-        self._record = GrowingArray(np.float64, given.get("record", np.zeros(_FEWEST_RECORDS * RECORD)))
-        self._keyword = GrowingArray(np.int32, given.get("keyword"))
-        self._weights: NDArray[np.float64] = given.get("weight_of", np.zeros(0))
+        saved = arrays or {}
+        self._columns = {name: GrowingArray(dtype, saved.get(name)) for name, dtype in _BY_NUMBER.items()}
+        self._record = GrowingArray(np.float64, saved.get("record", np.zeros(_FEWEST_RECORDS * RECORD)))
+        self._keyword = GrowingArray(np.int32, saved.get("keyword"))
+        self._weights: NDArray[np.float64] = saved.get("weight_of", np.zeros(0))
         self.n_alive = int(np.count_nonzero(self._columns["is_alive"].used))
-        # The most words that one has, or had.
+        # The largest number of words that a subscription has, or had.
         self.most_words = int(self.layout().n_words.max())
 
     @property
     def n(self) -> int:
-        """Numbers in use, of the dead too."""
+        """Numbers in use, those of dead subscriptions included."""
         return self._columns["k"].n
 
     @property
@@ -62,7 +68,7 @@ class RankedSubscriptions:
         return sum(column.n_bytes for column in growing) + self._weights.nbytes
 
     def layout(self) -> RankedSubscriptionArrays:
-        """What kernels read and write; there may be more records than subscriptions."""
+        """The arrays for kernels; there may be more records than subscriptions."""
         record = self._record.used
         words = record.view(np.int32)
         return RankedSubscriptionArrays(
@@ -79,12 +85,15 @@ class RankedSubscriptions:
         )
 
     @property
-    def floor(self) -> NDArray[np.float64]:
-        """The score below which a message is of no use, by number, for indexes that find ahead: they write it."""
-        return self._record.used[FLOOR::RECORD]
+    def threshold(self) -> NDArray[np.float64]:
+        """The copy of the threshold in the record, by number, for an index that finds ahead: it writes it.
 
-    def forget_words(self, number: NDArray[np.int32]) -> None:
-        """Let no message have a word in common with these, who go: an index may have them listed still."""
+        Its search reads the record anyway, so the copy costs no line of memory more. The engine uses `ResultLists.threshold`.
+        """
+        return self._record.used[THRESHOLD::RECORD]
+
+    def clear_keywords(self, number: NDArray[np.int32]) -> None:
+        """Remove the words of subscriptions that go, so that no message matches them: an index may still list them."""
         self.layout().n_words[number] = 0
 
     def alive(self) -> NDArray[np.int32]:
@@ -109,27 +118,32 @@ class RankedSubscriptions:
         self.remove(batch.number)
         first, n_words = self._keyword.n + batch.keyword_start[:-1], np.diff(batch.keyword_start)
         self._keyword.extend(batch.keyword)
-        rows, own = self.layout(), batch.number
-        rows.x[own], rows.y[own], rows.spatial_weight[own], rows.k[own] = batch.x, batch.y, batch.spatial_weight, batch.k
-        rows.first[own], rows.n_words[own], rows.is_alive[own] = first, n_words, 1
-        note_words(rows, own)
+        rows, numbers = self.layout(), batch.number
+        rows.x[numbers], rows.y[numbers], rows.spatial_weight[numbers], rows.k[numbers] = (
+            batch.x,
+            batch.y,
+            batch.spatial_weight,
+            batch.k,
+        )
+        rows.first[numbers], rows.n_words[numbers], rows.is_alive[numbers] = first, n_words, 1
+        write_record_words(rows, numbers)
         self.most_words = max(self.most_words, int(n_words.max()))
-        self.n_alive += len(own)
+        self.n_alive += len(numbers)
         self._weights = weights
-        weigh_subscribers(rows, own, weights)
+        weigh_subscriptions(rows, numbers, weights)
         self._clear_waste()
 
     def remove(self, number: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Mark subscriptions dead; returns those that were alive."""
+        """Mark subscriptions as dead; returns those that were alive."""
         gone = number[self.is_alive(number)]
         self._columns["is_alive"].used[gone] = 0
         self.n_alive -= len(gone)
         return gone
 
-    def weigh(self, weights: NDArray[np.float64]) -> None:
-        """Take over new weights of words."""
+    def apply_word_weights(self, weights: NDArray[np.float64]) -> None:
+        """Use new weights of words."""
         self._weights = weights
-        weigh_subscribers(self.layout(), self.alive(), weights)
+        weigh_subscriptions(self.layout(), self.alive(), weights)
 
     def _clear_waste(self) -> None:
         alive = self.alive()
@@ -138,8 +152,8 @@ class RankedSubscriptions:
         if self._keyword.n - n_used <= max(_LEAST_WASTE, n_used):
             return
         starts = np.concatenate([[0], np.cumsum(n_words[alive])]).astype(np.int64)
-        taken = np.repeat(first[alive] - starts[:-1], n_words[alive]) + np.arange(n_used)
-        self._keyword = GrowingArray(np.int32, self._keyword.used[taken])
+        kept_positions = np.repeat(first[alive] - starts[:-1], n_words[alive]) + np.arange(n_used)
+        self._keyword = GrowingArray(np.int32, self._keyword.used[kept_positions])
         first[alive] = starts[:-1]
 
     def copy(self) -> RankedSubscriptions:
@@ -148,3 +162,38 @@ class RankedSubscriptions:
     def arrays(self) -> dict[str, NDArray[Any]]:
         rest = {"record": self._record.used, "keyword": self._keyword.used, "weight_of": self._weights}
         return {name: column.used for name, column in self._columns.items()} | rest
+
+
+# --- as a table --------------------------------------------------------------------------------------------------
+
+
+def table_of_shards(engines: Sequence[RankedEngine], ids: Identifiers, keywords: KeywordKind) -> pa.Table:
+    """The living subscriptions of all shards of an engine: id, keywords, x, y, k, spatial_weight."""
+    tables = []
+    for at, engine in enumerate(engines):
+        numbers = engine.alive()
+        shard_ids = ids.take((numbers * len(engines) + at).astype(np.int32))
+        tables.append(table_of_subscriptions(engine.subscriptions, numbers, shard_ids, keywords))
+    return pa.concat_tables(tables)
+
+
+def table_of_subscriptions(
+    subscriptions: RankedSubscriptions, numbers: NDArray[np.int32], ids: pa.Array, keywords: KeywordKind
+) -> pa.Table:
+    """These subscriptions, by their numbers, as a table like the one they came from."""
+    rows = subscriptions.layout()
+    n_words = rows.n_words[numbers].astype(np.int64)
+    start = np.concatenate([[0], np.cumsum(n_words)])
+    word = rows.keyword[np.repeat(rows.first[numbers] - start[:-1], n_words) + np.arange(start[-1])]
+    columns = {name: rows._asdict()[name][numbers] for name in ("x", "y", "k", "spatial_weight")}
+    lists = pa.ListArray.from_arrays(pa.array(start, pa.int32()), _names_of(word, keywords))
+    return pa.table({"id": ids, "keywords": lists, **columns})
+
+
+def _names_of(word: NDArray[np.int32], keywords: KeywordKind) -> pa.Array:
+    """The words or numbers of keyword ids; each distinct id is looked up once."""
+    distinct, which = np.unique(word, return_inverse=True)
+    names = [keywords.space.name(one) for one in distinct.tolist()]
+    if keywords.name == "numbers":
+        return pa.array([int(name) for name in names], pa.int32()).take(pa.array(which))
+    return pa.array(names, pa.string()).take(pa.array(which))

@@ -1,8 +1,8 @@
-"""A ranking in shards, one thread each: every shard has its share of the subscriptions, and a window of its own.
+"""An engine in shards, one thread each: every shard has its share of the subscriptions and its own copy of the window.
 
-Shards need nothing of each other, not even a lock: a window costs less than what it would take to agree on one, tick by tick.
+Shards share nothing, not even a lock: a copy of the window costs less than agreeing on one, tick by tick.
 
-Paper: Wang et al., Skype (VLDB 2016), §7: subscriptions shared out by hashing, each shard with the whole window.
+Paper: Wang et al., Skype (VLDB 2016), §7: subscriptions are divided by hashing, each shard has the whole window.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from numpy.typing import NDArray
 
 from nearcast.engine.threads import run_in_threads
 from nearcast.ranked.rank_changes import RankChanges
-from nearcast.ranked.ranking import Ranking
 from nearcast.ranked.subscriptions import RankedSubscriptionBatch
+from nearcast.ranked.tick_engine import RankedEngine
 from nearcast.ranked.window import ArrivingMessages, MessageWindow
 
 Answer = TypeVar("Answer")
 
 
-class ShardedRanking:
-    """Does what a `Ranking` does. Of n shards, the one at number % n has a subscription, under number // n."""
+class ShardedEngine:
+    """Has the interface of a `RankedEngine`. With n shards, shard number % n holds a subscription, under number // n."""
 
-    def __init__(self, shards: Sequence[Ranking]) -> None:
+    def __init__(self, shards: Sequence[RankedEngine]) -> None:
         self.shards = tuple(shards)
 
     @property
@@ -39,22 +39,22 @@ class ShardedRanking:
 
     @property
     def window(self) -> MessageWindow:
-        """That of the first shard; the others are equal."""
+        """The window of the first shard; the others are equal."""
         return self.shards[0].window
 
-    def holder_of(self, number: int) -> tuple[Ranking, int]:
+    def holder_of(self, number: int) -> tuple[RankedEngine, int]:
         """The shard of a subscription, and its number there."""
         return self.shards[number % len(self.shards)], number // len(self.shards)
 
-    # --- what happens ------------------------------------------------------------------------------------------------
+    # --- changes -----------------------------------------------------------------------------------------------------
 
     def put(self, batch: RankedSubscriptionBatch, weights: NDArray[np.float64]) -> RankChanges:
-        parts = [_part_of(batch, shard, len(self.shards)) for shard in range(len(self.shards))]
+        parts = [_batch_of_shard(batch, shard, len(self.shards)) for shard in range(len(self.shards))]
         return self._all_change(lambda shard: self.shards[shard].put(parts[shard], weights))
 
     def remove(self, numbers: NDArray[np.int32]) -> None:
-        for shard, own in enumerate(self._shared_out(numbers[numbers >= 0])):
-            self.shards[shard].remove(own)
+        for shard, shard_numbers in enumerate(self._numbers_by_shard(numbers[numbers >= 0])):
+            self.shards[shard].remove(shard_numbers)
 
     def arrive(self, messages: ArrivingMessages, weights: NDArray[np.float64]) -> RankChanges:
         return self._all_change(lambda shard: self.shards[shard].arrive(messages, weights))
@@ -66,65 +66,72 @@ class ShardedRanking:
         for shard in self.shards:
             shard.note_time(now)
 
-    def weigh(self, weights: NDArray[np.float64]) -> RankChanges:
-        return self._all_change(lambda shard: self.shards[shard].weigh(weights))
+    def apply_word_weights(self, weights: NDArray[np.float64]) -> RankChanges:
+        return self._all_change(lambda shard: self.shards[shard].apply_word_weights(weights))
 
     def take_counters(self) -> NDArray[np.int64]:
-        taken: NDArray[np.int64] = np.sum([shard.take_counters() for shard in self.shards], axis=0)
-        return taken
+        work: NDArray[np.int64] = np.sum([shard.take_counters() for shard in self.shards], axis=0)
+        return work
 
     # --- insight -----------------------------------------------------------------------------------------------------
 
     def alive(self) -> NDArray[np.int32]:
-        return np.sort(np.concatenate([self._outside(at, shard.alive()) for at, shard in enumerate(self.shards)]))
+        return np.sort(np.concatenate([self._global_numbers(at, shard.alive()) for at, shard in enumerate(self.shards)]))
 
     def are_alive(self, numbers: NDArray[np.int32]) -> NDArray[np.bool_]:
         alive = np.zeros(len(numbers), np.bool_)
         for at, shard in enumerate(self.shards):
-            own = np.flatnonzero((numbers >= 0) & (numbers % len(self.shards) == at))
-            alive[own] = shard.are_alive(numbers[own] // len(self.shards))
+            shard_numbers = np.flatnonzero((numbers >= 0) & (numbers % len(self.shards) == at))
+            alive[shard_numbers] = shard.are_alive(numbers[shard_numbers] // len(self.shards))
         return alive
 
     def lists(self, numbers: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.float64]]:
-        """As of a `Ranking`; subscriptions in the order of their numbers."""
-        found = [shard.lists(own) for shard, own in zip(self.shards, self._shared_out(numbers), strict=True)]
-        subscriber = np.concatenate([self._outside(at, listed[0]) for at, listed in enumerate(found)])
-        order = np.argsort(subscriber, kind="stable")
-        number, score = (np.concatenate([listed[column] for listed in found]) for column in (1, 2))
-        return subscriber[order], number[order], score[order]
+        """As in `RankedEngine`; subscriptions are in the order of their numbers."""
+        lists = [
+            shard.lists(shard_numbers)
+            for shard, shard_numbers in zip(self.shards, self._numbers_by_shard(numbers), strict=True)
+        ]
+        subscription = np.concatenate([self._global_numbers(at, list_of_shard[0]) for at, list_of_shard in enumerate(lists)])
+        order = np.argsort(subscription, kind="stable")
+        number, score = (np.concatenate([list_of_shard[column] for list_of_shard in lists]) for column in (1, 2))
+        return subscription[order], number[order], score[order]
 
     # --- parts of it -------------------------------------------------------------------------------------------------
 
-    def _shared_out(self, numbers: NDArray[np.int32]) -> list[NDArray[np.int32]]:
+    def _numbers_by_shard(self, numbers: NDArray[np.int32]) -> list[NDArray[np.int32]]:
         n = len(self.shards)
         return [numbers[numbers % n == shard] // n for shard in range(n)]
 
-    def _outside(self, shard: int, own: NDArray[np.int32]) -> NDArray[np.int32]:
-        return (own * len(self.shards) + shard).astype(np.int32)
+    def _global_numbers(self, shard: int, shard_numbers: NDArray[np.int32]) -> NDArray[np.int32]:
+        return (shard_numbers * len(self.shards) + shard).astype(np.int32)
 
     def _all_change(self, work: Callable[[int], RankChanges]) -> RankChanges:
-        """The changes of all shards, those of a tick together."""
+        """Run `work` for every shard and join the changes, those of a tick together."""
         n = len(self.shards)
-        told = run_in_threads(lambda shard, _: work(shard), [(shard, 1) for shard in range(n)], n)
-        told = [changes._replace(subscriber=self._outside(at, changes.subscriber)) for at, changes in enumerate(told)]
-        tick = np.concatenate([changes.tick for changes in told])
+        shard_changes = run_in_threads(lambda shard, _: work(shard), [(shard, 1) for shard in range(n)], n)
+        shard_changes = [
+            changes._replace(subscription=self._global_numbers(at, changes.subscription))
+            for at, changes in enumerate(shard_changes)
+        ]
+        tick = np.concatenate([changes.tick for changes in shard_changes])
         order = np.argsort(tick, kind="stable")
         message_ids = pa.concat_arrays(
-            [changes.message_ids for changes in told if len(changes.message_ids)] or [told[0].message_ids]
+            [changes.message_ids for changes in shard_changes if len(changes.message_ids)] or [shard_changes[0].message_ids]
         )
         columns = (
-            np.concatenate([getattr(changes, name) for changes in told])[order] for name in ("subscriber", "change", "score")
+            np.concatenate([getattr(changes, name) for changes in shard_changes])[order]
+            for name in ("subscription", "change", "score")
         )
-        subscriber, change, score = columns
-        return RankChanges(tick[order], subscriber, message_ids.take(pa.array(order)), change, score)
+        subscription, change, score = columns
+        return RankChanges(tick[order], subscription, message_ids.take(pa.array(order)), change, score)
 
 
-def ranking_in_shards(n: int, make: Callable[[], Ranking]) -> Ranking | ShardedRanking:
-    """As many as asked for; one alone is no shard."""
-    return make() if n == 1 else ShardedRanking([make() for _ in range(n)])
+def engine_in_shards(n: int, make: Callable[[], RankedEngine]) -> RankedEngine | ShardedEngine:
+    """An engine of `n` shards; for one shard the engine itself."""
+    return make() if n == 1 else ShardedEngine([make() for _ in range(n)])
 
 
-def _part_of(batch: RankedSubscriptionBatch, shard: int, n_shards: int) -> RankedSubscriptionBatch:
+def _batch_of_shard(batch: RankedSubscriptionBatch, shard: int, n_shards: int) -> RankedSubscriptionBatch:
     """The subscriptions of one shard, with their numbers there."""
     rows = np.flatnonzero(batch.number % n_shards == shard)
     return batch.take(rows)._replace(number=(batch.number[rows] // n_shards).astype(np.int32))

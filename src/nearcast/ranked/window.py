@@ -26,15 +26,16 @@ from nearcast.ranked.kernels.window import weigh_messages
 
 _BY_PLACE = {"time": np.float64, "is_alive": np.uint8}
 _BY_KEYWORD = {"keyword": np.int32, "value": np.float64, "n_times": np.int32}
-# What is over is cleared away when it outnumbers the living, but not before there is this much.
-_LEAST_OVER = 1024
+# Expired messages are dropped when they outnumber the living, and are at least this many.
+_MIN_EXPIRED = 1024
 _NO_MESSAGE = -1
-# Room is given for what a window will have in the end, but for so many times what it has at most. It is not touched before.
+# A window reserves memory for the messages it will have in the end, but at most this many times those it has. It is not touched
+# before.
 _MOST_AHEAD = 64
 
 
 class ArrivingMessages(NamedTuple):
-    """Messages at points, in the order of their arrival; `time` is 0 in a window that counts."""
+    """Messages at points, in the order of arrival; `time` is 0 in a count window."""
 
     ids: pa.Array
     time: NDArray[np.float64]
@@ -45,30 +46,30 @@ class ArrivingMessages(NamedTuple):
     n_times: NDArray[np.int32]
 
     def take(self, rows: NDArray[np.int64]) -> ArrivingMessages:
-        """Some of them, in this order."""
+        """These rows, in this order."""
         length = np.diff(self.keyword_start)[rows]
         start = np.concatenate([[0], np.cumsum(length)]).astype(np.int64)
         at = np.repeat(self.keyword_start[rows] - start[:-1], length) + np.arange(int(start[-1]))
-        sides = (self.time[rows], self.x[rows], self.y[rows])
-        return ArrivingMessages(self.ids.take(pa.array(rows)), *sides, start, self.keyword[at], self.n_times[at])
+        columns = (self.time[rows], self.x[rows], self.y[rows])
+        return ArrivingMessages(self.ids.take(pa.array(rows)), *columns, start, self.keyword[at], self.n_times[at])
 
 
 def window_arrays(head: NDArray[np.int64], record: NDArray[np.float64], others: Mapping[str, NDArray[Any]]) -> WindowArrays:
-    """What kernels read, made of records and the columns that are not of them."""
-    of_place = record[:-MESSAGE_RECORD]
+    """The arrays for kernels: records, and the columns that are not part of them."""
+    of_position = record[:-MESSAGE_RECORD]
     return WindowArrays(
         head,
         record=record,
-        x=of_place[MESSAGE_X::MESSAGE_RECORD],
-        y=of_place[MESSAGE_Y::MESSAGE_RECORD],
-        length=of_place[MESSAGE_LENGTH::MESSAGE_RECORD],
+        x=of_position[MESSAGE_X::MESSAGE_RECORD],
+        y=of_position[MESSAGE_Y::MESSAGE_RECORD],
+        length=of_position[MESSAGE_LENGTH::MESSAGE_RECORD],
         keyword_start=record.view(np.int64)[MESSAGE_START::MESSAGE_RECORD],
         **others,
     )
 
 
 def copied_part(window: WindowArrays, first: int, last: int) -> WindowArrays:
-    """The messages at places `first` … `last - 1`, whatever becomes of the window."""
+    """A copy of the messages at positions `first` … `last - 1`, independent of the window."""
     begin, end = window.keyword_start[first], window.keyword_start[last]
     others = {name: getattr(window, name)[first:last].copy() for name in _BY_PLACE}
     others |= {name: getattr(window, name)[begin:end].copy() for name in _BY_KEYWORD}
@@ -78,8 +79,8 @@ def copied_part(window: WindowArrays, first: int, last: int) -> WindowArrays:
     return part
 
 
-class _Names:
-    """The ids of all messages from sequence number `first` on, and of each id its latest message."""
+class _MessageIds:
+    """The ids of all messages from sequence number `first` on, and the latest message of each id."""
 
     def __init__(self, first: int, kind: str | None) -> None:
         self.first = first
@@ -95,7 +96,7 @@ class _Names:
         self.number.extend(known)
 
     def drop_before(self, first: int) -> None:
-        """Forget which ids the first messages had; the ids themselves are known on."""
+        """Forget which ids the messages before `first` had; the ids themselves stay known."""
         self.number.drop(first - self.first)
         self.first = first
 
@@ -105,10 +106,11 @@ class _Names:
 
 
 class MessageWindow:
-    """Messages from arrival until they are cleared away after their end; who sets `is_alive` is the engine.
+    """Messages from arrival until they are dropped after their expiry. The engine sets `is_alive`.
 
-    The message with sequence number q stands at place q - `base`. Places before the oldest living message are freed. With
-    `n_alive_at_most` all that live have room from early on, and as many that are over: no message waits until others are moved.
+    The message with sequence number q is at position q - `base`. Positions before the oldest living message are freed. With
+    `n_alive_at_most`, memory for all living messages and as many expired ones is reserved early, so that no arrival waits for
+    a copy.
     """
 
     def __init__(self, n_alive_at_most: int = 0) -> None:
@@ -117,18 +119,19 @@ class MessageWindow:
         self._columns = {name: GrowingArray(dtype) for name, dtype in _BY_PLACE.items()}
         self._record = GrowingArray(np.float64, np.zeros(MESSAGE_RECORD))
         self._words = {name: GrowingArray(dtype) for name, dtype in _BY_KEYWORD.items()}
-        self._names = _Names(0, None)
-        # The same without what came before the window was cleared the last time: ready when all that is over.
-        self._later_names = _Names(0, None)
+        self._message_ids = _MessageIds(0, None)
+        # The same for messages since the window was last shortened: it replaces the other when all messages before have
+        # expired.
+        self._next_message_ids = _MessageIds(0, None)
 
     @property
     def ids(self) -> Identifiers:
-        """All that are known, also of some messages that are gone."""
-        return self._names.ids
+        """All known ids; some are of messages that are gone."""
+        return self._message_ids.ids
 
     @property
     def n(self) -> int:
-        """Places in use."""
+        """Positions in use."""
         return self._columns["time"].n
 
     @property
@@ -143,7 +146,7 @@ class MessageWindow:
     @property
     def n_bytes(self) -> int:
         grown = (*self._columns.values(), self._record, *self._words.values())
-        return sum(array.n_bytes for array in grown) + self._names.n_bytes + self._later_names.n_bytes
+        return sum(array.n_bytes for array in grown) + self._message_ids.n_bytes + self._next_message_ids.n_bytes
 
     def layout(self) -> WindowArrays:
         others = {name: column.used for name, column in (*self._columns.items(), *self._words.items())}
@@ -154,30 +157,30 @@ class MessageWindow:
         return self.ids.take(self.id_numbers(numbers))
 
     def id_numbers(self, numbers: NDArray[np.int64]) -> NDArray[np.int32]:
-        """The numbers of the ids of messages: equal for messages of the same id."""
-        found = used_again(len(numbers), np.int32)
-        look_up_ids(self._names.number.used, numbers, self._names.first, found)
-        return found
+        """The numbers of the ids of messages; equal for messages with the same id."""
+        numbers_of_ids = used_again(len(numbers), np.int32)
+        look_up_ids(self._message_ids.number.used, numbers, self._message_ids.first, numbers_of_ids)
+        return numbers_of_ids
 
     def numbers_of(self, ids: pa.Array) -> NDArray[np.int64]:
-        """The sequence number of the living message with each id; -1 where there is none."""
+        """The sequence number of the living message with each id; -1 if there is none."""
         known = self.ids.find(ids)
-        found = np.full(len(known), _NO_MESSAGE, np.int64)
-        found[known >= 0] = self._names.latest.used[known[known >= 0]]
-        places = found - self.base
-        is_here = places >= 0
-        is_here[is_here] = self._columns["is_alive"].used[places[is_here]] != 0
-        return np.where(is_here, found, _NO_MESSAGE)
+        latest = np.full(len(known), _NO_MESSAGE, np.int64)
+        latest[known >= 0] = self._message_ids.latest.used[known[known >= 0]]
+        positions = latest - self.base
+        is_living = positions >= 0
+        is_living[is_living] = self._columns["is_alive"].used[positions[is_living]] != 0
+        return np.where(is_living, latest, _NO_MESSAGE)
 
     def append(self, messages: ArrivingMessages, weights: NDArray[np.float64]) -> None:
-        """Give messages their places; they are not alive yet."""
+        """Give messages their positions; they are not alive yet."""
         n = len(messages.x)
         if n == 0:
             return
         first = self.n
-        for names in (self._names, self._later_names):
+        for names in (self._message_ids, self._next_message_ids):
             names.append(messages.ids)
-        self._give_room(n, len(messages.keyword))
+        self._reserve(n, len(messages.keyword))
         self._columns["time"].extend(messages.time)
         self._columns["is_alive"].extend(0, n)
         self._record.extend(0.0, MESSAGE_RECORD * n)
@@ -189,8 +192,8 @@ class MessageWindow:
         self._words["value"].extend(0.0, len(messages.keyword))
         weigh_messages(self.layout(), first, self.n, weights)
 
-    def _give_room(self, n_more: int, n_more_words: int) -> None:
-        """Room for so many more messages and words, or for as many as are expected."""
+    def _reserve(self, n_more: int, n_more_words: int) -> None:
+        """Reserve memory for more messages and words, or for as many as are expected."""
         n, n_words = self.n + n_more, self._words["keyword"].n + n_more_words
         if n > len(self._columns["time"].memory):
             for column in self._columns.values():
@@ -201,43 +204,43 @@ class MessageWindow:
                 column.reserve(self.expected(n_words, n))
 
     def expected(self, n_values: int, n_messages: int) -> int:
-        """How many values to give room for, if so many messages have so many."""
+        """The number of values to reserve memory for, if `n_messages` messages have `n_values`."""
         n_expected = max(n_messages, min(self._n_expected, _MOST_AHEAD * n_messages))
         return n_values * n_expected // max(1, n_messages)
 
-    def weigh(self, weights: NDArray[np.float64]) -> None:
-        """Take over new weights of words."""
+    def apply_word_weights(self, weights: NDArray[np.float64]) -> None:
+        """Use new weights of words."""
         weigh_messages(self.layout(), 0, self.n, weights)
 
-    def clear_over(self) -> int:
-        """Free the places before the oldest living message, if they are many; returns how many were freed."""
+    def drop_expired(self) -> int:
+        """Free the positions before the oldest living message, if they are many; returns the number of freed positions."""
         alive = self._columns["is_alive"].used.view(np.bool_)
-        # The first that is alive: found without looking at all of them.
-        n_over = int(alive.argmax()) if self.n else 0
-        n_over = n_over if self.n and alive[n_over] else self.n
-        if n_over <= max(_LEAST_OVER, self.n - n_over):
+        # The first living message: `argmax` stops there.
+        n_expired = int(alive.argmax()) if self.n else 0
+        n_expired = n_expired if self.n and alive[n_expired] else self.n
+        if n_expired <= max(_MIN_EXPIRED, self.n - n_expired):
             return 0
-        n_words = int(self.layout().keyword_start[n_over])
-        # As many will come again: their memory stays.
+        n_words = int(self.layout().keyword_start[n_expired])
+        # As many messages will come again, so their memory stays.
         for column in self._columns.values():
-            column.drop(n_over)
-        self._record.drop(MESSAGE_RECORD * n_over)
+            column.drop(n_expired)
+        self._record.drop(MESSAGE_RECORD * n_expired)
         for column in self._words.values():
             column.drop(n_words)
         self.layout().keyword_start[:] -= n_words
-        self.base += n_over
-        if self._later_names.first <= self.base:
-            self._names, self._later_names = self._later_names, _Names(self.next_number, self.ids.kind)
-        self._names.drop_before(self.base)
-        return n_over
+        self.base += n_expired
+        if self._next_message_ids.first <= self.base:
+            self._message_ids, self._next_message_ids = self._next_message_ids, _MessageIds(self.next_number, self.ids.kind)
+        self._message_ids.drop_before(self.base)
+        return n_expired
 
     # --- on disk -----------------------------------------------------------------------------------------------------
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        own: dict[str, NDArray[Any]] = {name: column.used for name, column in (*self._columns.items(), *self._words.items())}
-        own |= {"record": self._record.used, "head": np.array([self.base])}
-        own |= {"id_number": self._names.number.used, "latest": self._names.latest.used}
-        return own | {f"ids.{name}": array for name, array in self.ids.arrays().items()}
+        arrays: dict[str, NDArray[Any]] = {name: column.used for name, column in (*self._columns.items(), *self._words.items())}
+        arrays |= {"record": self._record.used, "head": np.array([self.base])}
+        arrays |= {"id_number": self._message_ids.number.used, "latest": self._message_ids.latest.used}
+        return arrays | {f"ids.{name}": array for name, array in self.ids.arrays().items()}
 
     @classmethod
     def from_arrays(cls, n_alive_at_most: int, id_kind: str | None, arrays: Mapping[str, NDArray[Any]]) -> MessageWindow:
@@ -246,9 +249,12 @@ class MessageWindow:
         window._columns = {name: GrowingArray(dtype, arrays[name]) for name, dtype in _BY_PLACE.items()}
         window._words = {name: GrowingArray(dtype, arrays[name]) for name, dtype in _BY_KEYWORD.items()}
         window._record = GrowingArray(np.float64, arrays["record"])
-        own = {name.removeprefix("ids."): array for name, array in arrays.items() if name.startswith("ids.")}
-        window._names, window._later_names = _Names(window.base, id_kind), _Names(window.next_number, id_kind)
-        window._names.ids = Identifiers.from_arrays(id_kind, own)
-        window._names.number = GrowingArray(np.int32, arrays["id_number"])
-        window._names.latest = GrowingArray(np.int64, arrays["latest"])
+        id_arrays = {name.removeprefix("ids."): array for name, array in arrays.items() if name.startswith("ids.")}
+        window._message_ids, window._next_message_ids = (
+            _MessageIds(window.base, id_kind),
+            _MessageIds(window.next_number, id_kind),
+        )
+        window._message_ids.ids = Identifiers.from_arrays(id_kind, id_arrays)
+        window._message_ids.number = GrowingArray(np.int32, arrays["id_number"])
+        window._message_ids.latest = GrowingArray(np.int64, arrays["latest"])
         return window

@@ -1,4 +1,4 @@
-"""What every index of the window is: it finds the most relevant messages for a subscription."""
+"""What every index of the window does: find the most relevant messages for a subscription."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from nearcast.ranked.subscriptions import RankedSubscriptions
 from nearcast.ranked.window import MessageWindow
 
 
-class Best(NamedTuple):
-    """Of subscription i of those asked for, from `start[i]` on, `n[i]` messages, best first."""
+class BestMessages(NamedTuple):
+    """The `n[i]` best messages of subscription i, best first, from `start[i]` on."""
 
     start: NDArray[np.int64]
     n: NDArray[np.int32]
@@ -27,38 +27,41 @@ EVERYTHING = SearchLimits(0, 1 << 62, 0.0)
 
 
 class WindowIndex(ABC):
-    """Holds messages by sequence number. What has not arrived yet, or is over, is told by the window and never found."""
+    """Holds messages by sequence number.
+
+    Messages that have not arrived or have expired, as the window says, are never found.
+    """
 
     name: ClassVar[str]
     aliases: ClassVar[tuple[str, ...]] = ()
     paper: ClassVar[str]
     summary: ClassVar[str]
 
-    def __init__(self, ground: DistanceScale) -> None:
-        self.ground = ground
+    def __init__(self, distances: DistanceScale) -> None:
+        self.distances = distances
 
     @abstractmethod
     def add(self, window: MessageWindow, first: int) -> None:
-        """File the messages from place `first` on; those before have arrived, and some may be over."""
+        """Index the messages from position `first` on. Those before have arrived; some may have expired."""
 
     @abstractmethod
     def rebuild(self, window: MessageWindow) -> None:
-        """File everything anew: words have other weights, or nothing is filed yet."""
+        """Index everything again: the weights of words changed, or nothing is indexed."""
 
     @abstractmethod
     def best(
         self,
-        subscribers: RankedSubscriptions,
+        subscriptions: RankedSubscriptions,
         window: MessageWindow,
         numbers: NDArray[np.int32],
-        n_wanted: NDArray[np.int32],
+        n_best: NDArray[np.int32],
         limits: SearchLimits = EVERYTHING,
-    ) -> Best:
-        """The best living messages of each of these subscriptions, at most `n_wanted` for each."""
+    ) -> BestMessages:
+        """The best living messages of each of these subscriptions, at most `n_best` for each."""
 
     @abstractmethod
     def work(self) -> dict[str, int]:
-        """What all searches so far came to: parts visited, entries looked at, messages scored."""
+        """The work of all searches so far: parts visited, entries visited, messages scored."""
 
     @property
     @abstractmethod

@@ -169,7 +169,7 @@ class Broker:
             self.observer.note_moves(committed.applied.batch.places, committed.applied.sequence)
             if committed.applied.batch.page is not None:
                 self.metrics.count_page(committed.applied.batch.page)
-                self.metrics.count_matched(self._writer.engines.matched)
+                self.metrics.count_matched(self._writer.engines, self._writer.engines.matched)
         if committed.removed != self._inboxes.removed:
             self._inboxes.forget_before(committed.removed)
         self._writer.settled([operation for operation, _ in committed.answers])

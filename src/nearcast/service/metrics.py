@@ -23,7 +23,7 @@ class Metrics:
         )
         self.candidates = Counter("nearcast_candidates", "Boolean subscriptions tested for messages", registry=self.registry)
         self.matches = Counter("nearcast_matches", "Deliveries to boolean subscriptions", registry=self.registry)
-        self._counted_work = (0, 0, 0)
+        self._counted: tuple[object, tuple[int, int, int]] = (None, (0, 0, 0))
         self.commits = Counter("nearcast_commits", "Commits that brought messages or events", registry=self.registry)
         self.requests = Counter(
             "nearcast_requests", "Requests by route and status", ("method", "route", "status"), registry=self.registry
@@ -51,13 +51,12 @@ class Metrics:
         self.events.inc(page.n_events)
         self.commits.inc()
 
-    def count_matched(self, matched: tuple[int, int, int]) -> None:
-        """`matched` is `Engines.matched`: counts since the start."""
-        for counter, now, before in zip(
-            (self.matched, self.candidates, self.matches), matched, self._counted_work, strict=True
-        ):
-            counter.inc(now - before)
-        self._counted_work = matched
+    def count_matched(self, engines: object, matched: tuple[int, int, int]) -> None:
+        """`matched` counts since these engines were loaded (`Engines.matched`); engines may be loaded again."""
+        before = self._counted[1] if engines is self._counted[0] else (0, 0, 0)
+        for counter, total, counted in zip((self.matched, self.candidates, self.matches), matched, before, strict=True):
+            counter.inc(total - counted)
+        self._counted = engines, matched
 
     def text(self) -> bytes:
         return generate_latest(self.registry)

@@ -179,3 +179,27 @@ def test_who_waits_is_told_what_a_merge_ran_into() -> None:
         merge.wait()
     merge.wait()
     assert not merge.is_running
+
+
+def test_a_report_is_about_the_last_call_of_the_same_thread() -> None:
+    matcher = nc.Matcher("scan", "plane")
+    matcher.subscribe([nc.Subscription(number, ["fire"], nc.Box(0, 0, 1, 1)) for number in range(3)])
+    n_messages = {"many": 40, "few": 2}
+    turn, seen = threading.Barrier(len(n_messages)), dict[str, list[int]]()
+
+    def read(name: str) -> None:
+        messages = [nc.Message(number, ["fire"], (0.5, 0.5)) for number in range(n_messages[name])]
+        seen[name] = []
+        for _ in range(20):
+            matcher.publish(messages)
+            # Everybody has published before anybody looks.
+            turn.wait(30)
+            seen[name].append(matcher.report.messages)
+
+    readers = [threading.Thread(target=read, args=(name,)) for name in n_messages]
+    for reader in readers:
+        reader.start()
+    for reader in readers:
+        reader.join()
+    assert seen == {"many": [40] * 20, "few": [2] * 20}
+    assert matcher.report.messages == 0

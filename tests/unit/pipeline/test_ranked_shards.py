@@ -21,7 +21,7 @@ from nearcast.pipeline.ranked.reported_index import ReportedIndex
 from nearcast.pipeline.ranked.scout import Scout
 from nearcast.pipeline.ranked.split_shard import SplitShard
 from nearcast.pipeline.settings import MECHANISMS
-from nearcast.ranked.ranking import Ranking
+from nearcast.ranked.tick_engine import RankedEngine
 from nearcast.testing.budget import current_budget
 from support.ranked_input import WORDS, Change, StreamMaker, changes_of, rows_of
 
@@ -107,8 +107,8 @@ class WithoutSelfService(Shards):
             def _looks_itself(self) -> NDArray[np.int32]:
                 return np.empty(0, np.int32)
 
-            def find_too(self, subscribers, window, found, place, numbers):  # type: ignore[no-untyped-def]
-                return super().find_too(subscribers, window, found, place, numbers[:0])
+            def find_more(self, subscribers, window, found, place, numbers):  # type: ignore[no-untyped-def]
+                return super().find_more(subscribers, window, found, place, numbers[:0])
 
         return owner_with(Trusting, self.settings)
 
@@ -125,11 +125,11 @@ class WithScoresOfTheLast(Shards):
 
     def owner(self) -> Owner:
         class Eager(Owner):
-            def _floors(self, ranking: Ranking, numbers: NDArray[np.int32]) -> NDArray[np.float64]:
+            def _floors(self, ranking: RankedEngine, numbers: NDArray[np.int32]) -> NDArray[np.float64]:
                 floors = super()._floors(ranking, numbers).copy()
                 for at, number in enumerate(numbers.tolist()):
                     _, shown, score = ranking.lists(np.array([number], np.int32))
-                    if len(shown) == ranking.subscribers.layout().k[number]:
+                    if len(shown) == ranking.subscriptions.layout().k[number]:
                         floors[at] = score[-1]
                 return floors
 

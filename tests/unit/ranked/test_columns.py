@@ -1,4 +1,4 @@
-"""Subscribers and the window as columns: rows are put, replaced, weighed, cleared away."""
+"""Subscriptions and the window as columns: rows are added, replaced, weighted, dropped."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from nearcast.columns.messages import counted_sets_of
 from nearcast.ranked.kernels.layouts import LENGTH, N_WORDS, WEIGHT, WORDS, X, Y
-from nearcast.ranked.kernels.relevance import steady_sum
+from nearcast.ranked.kernels.scoring import steady_sum
 from nearcast.ranked.subscriptions import RankedSubscriptionBatch, RankedSubscriptions
 from nearcast.ranked.window import ArrivingMessages, MessageWindow
 
@@ -34,7 +34,7 @@ def arriving(first_id: int, words: list[list[int]]) -> ArrivingMessages:
     return ArrivingMessages(ids, np.zeros(n), np.zeros(n), np.zeros(n), start, keyword, np.ones(len(keyword), np.int32))
 
 
-def test_subscribers_are_put_replaced_and_removed() -> None:
+def test_subscriptions_are_put_replaced_and_removed() -> None:
     rows = RankedSubscriptions()
     rows.put(batch([0, 2], [[0, 1], [2]]), WEIGHTS)
     assert rows.alive().tolist() == [0, 2]
@@ -43,23 +43,23 @@ def test_subscribers_are_put_replaced_and_removed() -> None:
     rows.put(batch([2], [[0]]), WEIGHTS)
     assert rows.n_alive == 2
     assert rows.remove(np.array([1, 2], np.int32)).tolist() == [2]
-    rows.weigh(np.array([2.0, 0.0, 0.0]))
+    rows.apply_word_weights(np.array([2.0, 0.0, 0.0]))
     assert rows.layout().length[0] == 2.0
     assert RankedSubscriptions(rows.arrays()).alive().tolist() == [0]
     rows.put(batch([], []), WEIGHTS)
 
 
-def test_all_that_a_score_needs_of_a_subscriber_is_in_one_line() -> None:
+def test_all_that_a_score_needs_of_a_subscription_is_in_one_line() -> None:
     rows = RankedSubscriptions()
     rows.put(batch([0], [[0, 1, 2]]), WEIGHTS)
     layout = rows.layout()
     assert layout.record[[X, Y, WEIGHT, LENGTH]].tolist() == [0.0, 0.0, 0.5, math.sqrt(14)]
     assert layout.record_words[[N_WORDS, WORDS, WORDS + 1, WORDS + 2]].tolist() == [3, 0, 1, 2]
-    # As of many: kernels are compiled once.
+    # A strided column, as of many records: kernels are compiled once.
     assert not layout.x.flags.c_contiguous
 
 
-def test_the_words_of_replaced_subscribers_are_cleared_away(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_words_of_replaced_subscriptions_are_cleared_away(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nearcast.ranked.subscriptions._LEAST_WASTE", 0)
     rows = RankedSubscriptions()
     for word in (0, 1, 2):
@@ -70,19 +70,19 @@ def test_the_words_of_replaced_subscribers_are_cleared_away(monkeypatch: pytest.
 
 
 def test_a_window_knows_its_messages_by_id_while_they_live(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nearcast.ranked.window._LEAST_OVER", 0)
+    monkeypatch.setattr("nearcast.ranked.window._MIN_EXPIRED", 0)
     window = MessageWindow()
     window.append(arriving(100, [[0], [0, 1], [1]]), WEIGHTS)
     assert window.n_alive == 0
     window.layout().is_alive[:] = [0, 0, 1]
     assert window.numbers_of(pa.array([100, 102, 103])).tolist() == [-1, 2, -1]
-    assert window.clear_over() == 2
+    assert window.drop_expired() == 2
     assert (window.base, window.n, window.next_number) == (2, 1, 3)
     assert window.ids_of(np.array([2])).to_pylist() == [102]
     assert window.numbers_of(pa.array([101, 102])).tolist() == [-1, 2]
-    assert window.clear_over() == 0
+    assert window.drop_expired() == 0
     window.layout().is_alive[:] = 0
-    assert window.clear_over() == 1
+    assert window.drop_expired() == 1
     assert (window.n, window.next_number) == (0, 3)
     window.append(arriving(102, []), WEIGHTS)
 
@@ -96,35 +96,35 @@ def test_a_window_that_counts_is_not_moved_while_it_fills() -> None:
     for first in range(20, 1000, 20):
         for each in (window, free):
             each.append(arriving(first, [[0], [1]] * 10), WEIGHTS)
-    # Its head is made anew each time.
+    # Its head is a new array each time.
     assert [array.ctypes.data for array in window.layout()][1:] == before[1:]
     assert window.n_bytes == free.n_bytes
     for one, other in zip(window.layout(), free.layout(), strict=True):
         assert np.array_equal(one, other)
-    # How many there will be is no promise to have memory for all of them at once.
+    # The expected number reserves no memory for all of them at once.
     assert MessageWindow(10**15).expected(12, 4) == 12 * 64
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_ids_of_messages_that_are_gone_are_forgotten_by_and_by(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nearcast.ranked.window._LEAST_OVER", 0)
+    monkeypatch.setattr("nearcast.ranked.window._MIN_EXPIRED", 0)
     rng, window, oldest = np.random.default_rng(seed), MessageWindow(), 0
     ids: list[int] = []
     for round in range(80):
-        # An id comes again now and then, when its message is over.
+        # An id is used again now and then, when its message has expired.
         first = 7 * round if round % 5 else 7 * max(0, round - 30)
         window.append(arriving(first, [[0]] * 7), WEIGHTS)
         ids += range(first, first + 7)
         oldest = min(oldest + int(rng.integers(0, 15)), len(ids) - 3) if round > 5 else 0
         window.layout().is_alive[:] = np.arange(window.base, window.next_number) >= oldest
-        window.clear_over()
+        window.drop_expired()
         if round == 20:
             window = MessageWindow.from_arrays(0, window.ids.kind, window.arrays())
         living = np.arange(oldest, len(ids))
         assert window.ids_of(living).to_pylist() == ids[oldest:]
         latest = {id: number for number, id in enumerate(ids) if number >= oldest}
-        asked = sorted(set(ids))
-        assert window.numbers_of(pa.array(asked)).tolist() == [latest.get(id, -1) for id in asked]
+        numbers = sorted(set(ids))
+        assert window.numbers_of(pa.array(numbers)).tolist() == [latest.get(id, -1) for id in numbers]
     assert window.ids.n < len(set(ids)) // 4
 
 

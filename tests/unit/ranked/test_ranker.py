@@ -1,4 +1,4 @@
-"""`Ranker` at its border: what it takes, what it refuses and why, what it tells."""
+"""The interface of `Ranker`: what it accepts, what it rejects and why, what it reports."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 import nearcast as nc
 from nearcast.errors import IndexParameterError, SchemaError
-from nearcast.papers.ranked.skyband.buffer_kinds import best_rank
+from nearcast.papers.ranked.skyband.buffers import best_rank
 
 
 def ranker(window: Any = None, **options: Any) -> nc.Ranker:
@@ -65,7 +65,7 @@ def test_a_new_subscription_finds_the_messages_that_are_there() -> None:
     best = ranker()
     best.publish([sent(10, "jazz"), sent(11, "blues"), sent(12, "jazz", x=2.0)])
     assert {(c.message_id, c.change) for c in best.subscribe([wanting("a", "jazz")])} == {(10, 1), (12, 1)}
-    # Replaced by one that wants other words.
+    # Replaced by one with other words.
     changes = best.subscribe([wanting("a", "blues", k=1)])
     assert {(c.message_id, c.change) for c in changes} == {(10, -1), (12, -1), (11, 1)}
     best.unsubscribe(["a", "b"])
@@ -126,9 +126,9 @@ def test_a_table_says_the_same_as_objects_and_bad_rows_are_told() -> None:
     for row, words in ((1, "null"), (2, "k is 0"), (3, "at least one"), (4, "null"), (5, "twice"), (6, "null")):
         assert words in reasons[row]
     messages = pa.table({"id": [10, 11], "keywords": [["jazz"], ["jazz"]], "x": [5.0, 0.0], "y": [0.0, 0.0]})
-    told = best.publish_table(messages)
-    assert told.column_names == ["tick", "subscription_id", "message_id", "change", "score"]
-    assert told["change"].type == pa.int8()
+    changes = best.publish_table(messages)
+    assert changes.column_names == ["tick", "subscription_id", "message_id", "change", "score"]
+    assert changes["change"].type == pa.int8()
     assert best.top_table()["message_id"].to_pylist() == [11, 10]
     with pytest.raises(SchemaError, match="expected id, keywords, x, y"):
         best.subscribe_table(pa.table({"id": [1], "x": [0.0], "y": [0.0]}))
@@ -306,11 +306,11 @@ def test_an_impossible_number_of_threads_is_refused(threads: Any) -> None:
 
 
 def test_example_1_of_the_paper_the_oldest_ends_as_the_fifth_arrives() -> None:
-    """Its scores are lost with its figure: places here give the lists it names."""
+    """The scores are lost with the figure of the paper: locations here give the lists it names."""
     best = ranker(nc.CountWindow(4))
     places = {"u1": 0.0, "u2": 4.0, "u3": 9.0}
     best.subscribe([nc.RankedSubscription(id, ["w"], (x, 0.0), k=1, spatial_weight=1.0) for id, x in places.items()])
     best.publish([sent(f"e{number}", "w", x=x) for number, x in enumerate((0.0, 4.0, 1.0, 7.0), start=1)])
     assert [best.top(id)[0][0] for id in places] == ["e1", "e2", "e4"]
-    told = {(change.subscription_id, change.message_id, change.change) for change in best.publish([sent("e5", "w", x=9.0)])}
-    assert told == {("u1", "e1", -1), ("u1", "e3", 1), ("u3", "e4", -1), ("u3", "e5", 1)}
+    changes = {(change.subscription_id, change.message_id, change.change) for change in best.publish([sent("e5", "w", x=9.0)])}
+    assert changes == {("u1", "e1", -1), ("u1", "e3", 1), ("u3", "e4", -1), ("u3", "e5", 1)}

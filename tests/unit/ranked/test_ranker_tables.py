@@ -1,4 +1,4 @@
-"""What a ranker has, as tables: its subscriptions as they came, and how many messages did."""
+"""The contents of a ranker as tables: its subscriptions as they came, and the number of messages."""
 
 from __future__ import annotations
 

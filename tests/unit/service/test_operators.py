@@ -68,6 +68,22 @@ def test_the_console_shows_the_system_and_the_index_only_to_operators(served: Se
     assert served.client.get("/v1/console/cells", params=BOX, headers=theirs).status_code == 403
 
 
+def test_the_console_shows_what_a_message_costs(served: Served) -> None:
+    admin, publisher = served.key("default", "admin", "subscriber"), served.key("default", "publisher")
+    region = {"type": "Polygon", "coordinates": [[[0, 0], [4, 0], [4, 4], [0, 4], [0, 0]]]}
+    for id, words in (("oak", ["oak"]), ("elm", ["elm"])):
+        body = {"kind": "boolean", "keywords": words, "region": region}
+        assert served.client.put(f"/v1/subscriptions/{id}", json=body, headers=admin).status_code == 201
+    pulse = served.client.get("/v1/console/pulse", headers=admin).json()["system"]
+    assert "candidates_per_message" not in pulse
+    message = {"id": "m", "keywords": ["oak"], "location": {"type": "Point", "coordinates": [1, 2]}}
+    assert served.client.post("/v1/messages", json=message, headers=publisher).status_code in (200, 201)
+    # This thread has matched nothing: the numbers come from the counters of the service.
+    pulse = served.client.get("/v1/console/pulse", headers=admin).json()["system"]
+    assert pulse["matches_per_message"] == 1
+    assert pulse["candidates_per_message"] >= 1
+
+
 def test_metrics_are_for_operators_and_ask_the_store_beside_the_event_loop(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,1 +1,1 @@
-"""The papers' ranked engine and its indexes."""
+"""The ranked engine and the ranked indexes of papers."""

@@ -13,12 +13,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from nearcast.pipeline.ranked.reported_index import ReportedIndex, reported_rows
-from nearcast.ranked.duplicate_ids import reject_living
 from nearcast.ranked.engine import Ranker
 from nearcast.ranked.index import RankedIndex
-from nearcast.ranked.ranking import Ranking
-from nearcast.ranked.reading import ReadArrivals
-from nearcast.ranked.subscription_table import table_of_subscribers
+from nearcast.ranked.reading import ArrivingRows, reject_duplicate_ids
+from nearcast.ranked.subscriptions import table_of_subscriptions
+from nearcast.ranked.tick_engine import RankedEngine
 
 FLOOR = "floor"
 
@@ -42,21 +41,21 @@ class Owner(Ranker):
         self._reported = reported_rows(told)
         return self.publish_table(messages)
 
-    def _arrive(self, read: ReadArrivals) -> pa.Table:
+    def _arrive(self, read: ArrivingRows) -> pa.Table:
         # Now already: which rows make a tick decides what reports are about.
-        reject_living(read, self._window, self._ranking)
+        reject_duplicate_ids(read, self._window, self._engine)
         numbers = self._ids.find(self._reported["subscription_id"].combine_chunks())
-        is_here = np.asarray(self._ranking.are_alive(numbers))
+        is_here = np.asarray(self._engine.are_alive(numbers))
         rows, scores = (self._reported[name].to_numpy()[is_here] for name in ("row", "score"))
         self._index.expect(self.tick + 1, read.row, (rows, numbers[is_here], scores))
         return super()._arrive(read)
 
     def new_floors(self) -> pa.Table:
         """The subscriptions whose floors changed since the last time, as others need them: with their words and place."""
-        ranking = self._ranking.shards[0]
-        numbers = self._index.take_changed(ranking.subscribers)
-        table = table_of_subscribers(ranking.subscribers, numbers, self._ids.take(numbers), self._keywords)
+        ranking = self._engine.shards[0]
+        numbers = self._index.take_changed(ranking.subscriptions)
+        table = table_of_subscriptions(ranking.subscriptions, numbers, self._ids.take(numbers), self._keywords)
         return table.append_column(FLOOR, pa.array(self._floors(ranking, numbers)))
 
-    def _floors(self, ranking: Ranking, numbers: NDArray[np.int32]) -> NDArray[np.float64]:
+    def _floors(self, ranking: RankedEngine, numbers: NDArray[np.int32]) -> NDArray[np.float64]:
         return ranking.buffers.threshold[numbers]

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from nearcast.engine.registry import Parameters
 from nearcast.kernels.layouts import CANDIDATES
-from nearcast.ranked.index import AheadIndex, DistanceScale, with_more
-from nearcast.ranked.kernels.layouts import BASE, FoundArrays, RankedSubscriptionArrays, WindowArrays
-from nearcast.ranked.kernels.score_pairs import score_some
+from nearcast.ranked.index import DistanceScale, RankedIndex, with_more
+from nearcast.ranked.kernels.layouts import BASE, RankedSubscriptionArrays, ScoredMatches, WindowArrays
+from nearcast.ranked.kernels.scoring import score_pairs
 from nearcast.ranked.subscriptions import RankedSubscriptions
 
 Reported = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
@@ -27,7 +27,7 @@ _NEVER = -2
 _MOST_PAIRS = 1 << 22
 
 
-class ReportedIndex(AheadIndex):
+class ReportedIndex(RankedIndex):
     """Finds what `expect` was given."""
 
     name: ClassVar[str] = "reported"
@@ -74,35 +74,35 @@ class ReportedIndex(AheadIndex):
 
     def find(
         self, subscribers: RankedSubscriptionArrays, window: WindowArrays, first: int, last: int, counters: NDArray[np.int64]
-    ) -> FoundArrays:
+    ) -> ScoredMatches:
         fallen = self._looks_itself()
         fallen = fallen[subscribers.is_alive[fallen] != 0]
         last = min(last, first + max(1, _MOST_PAIRS // max(1, len(fallen))))
         at = int(window.head[BASE]) + first - self._first_tick
         start = self._start[at : at + last - first + 1]
         own = slice(int(start[0]), int(start[-1]))
-        found = FoundArrays(first, last, start - start[0], self._subscriber[own], self._score[own])
+        found = ScoredMatches(first, last, start - start[0], self._subscriber[own], self._score[own])
         counters[CANDIDATES] += len(found.score) + len(fallen) * (last - first)
-        return self.find_too(subscribers, window, found, first, fallen)
+        return self.find_more(subscribers, window, found, first, fallen)
 
     def _looks_itself(self) -> NDArray[np.int32]:
         """Whose floors fell without those who report knowing it."""
         return np.flatnonzero(self._fell_in > self._known).astype(np.int32)
 
-    def find_too(
+    def find_more(
         self,
         subscribers: RankedSubscriptionArrays,
         window: WindowArrays,
-        found: FoundArrays,
+        found: ScoredMatches,
         place: int,
         numbers: NDArray[np.int32],
-    ) -> FoundArrays:
+    ) -> ScoredMatches:
         n = found.last - place
         subscriber, score, start = np.empty(n * len(numbers), np.int32), np.empty(n * len(numbers)), np.zeros(n + 1, np.int64)
         most = int(subscribers.n_words[numbers].max(initial=1))
         given = (self._ground, subscribers, window, self._floor, numbers, place, found.last, np.empty(most))
-        n_more = int(score_some(*given, start, subscriber, score))
-        return with_more(found, place, FoundArrays(place, found.last, start, subscriber[:n_more], score[:n_more]))
+        n_more = int(score_pairs(*given, start, subscriber, score))
+        return with_more(found, place, ScoredMatches(place, found.last, start, subscriber[:n_more], score[:n_more]))
 
     # --- subscriptions -----------------------------------------------------------------------------------------------
 
@@ -117,10 +117,14 @@ class ReportedIndex(AheadIndex):
     def delete(self, subscribers: RankedSubscriptions, numbers: NDArray[np.int32]) -> None:
         """Nothing is filed."""
 
-    def lowered(self, subscribers: RankedSubscriptions, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
+    def thresholds_lowered(
+        self, subscribers: RankedSubscriptions, threshold: NDArray[np.float64], numbers: NDArray[np.int32]
+    ) -> None:
         self._note(threshold, numbers, self._number)
 
-    def raised(self, subscribers: RankedSubscriptions, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
+    def thresholds_raised(
+        self, subscribers: RankedSubscriptions, threshold: NDArray[np.float64], numbers: NDArray[np.int32]
+    ) -> None:
         self._changed = np.concatenate([self._changed, numbers])
 
     def _note(self, threshold: NDArray[np.float64], numbers: NDArray[np.int32], fell_in: int) -> None:

@@ -26,15 +26,13 @@ from nearcast.pipeline.plan.shard_plan import ShardPlan
 from nearcast.pipeline.ranked.filed_words import filed_words
 from nearcast.pipeline.ranked.owner import FLOOR
 from nearcast.pipeline.ranked.word_homes import concerns
-from nearcast.ranked.index import AheadIndex, DistanceScale
+from nearcast.ranked.index import DistanceScale, RankedIndex
 from nearcast.ranked.indexes import RANKED_INDEXES
 from nearcast.ranked.kernels.layouts import WindowArrays
-from nearcast.ranked.max_distance import reach_of
-from nearcast.ranked.reading import ReadSubscribers, read_arriving_table, read_ranked_table
-from nearcast.ranked.subscription_table import table_of_subscribers
-from nearcast.ranked.subscriptions import RankedSubscriptions
+from nearcast.ranked.reading import RankedSubscriptionRows, read_arriving_table, read_ranked_table
+from nearcast.ranked.score_parameters import WordWeights, max_distance_of
+from nearcast.ranked.subscriptions import RankedSubscriptions, table_of_subscriptions
 from nearcast.ranked.window import MessageWindow
-from nearcast.ranked.word_weights import WordWeights
 
 _SHARE_FILED_ANEW = 8
 _COLUMNS = {"floor": np.float64, "home": np.int64, "first": np.int64, "n_words": np.int64}
@@ -57,10 +55,10 @@ class Scout:
         self._order, self._keywords = plan.word_order(), plan.keywords
         self._weights = WordWeights(settings["idf"], settings["n_documents"])
         self._space = space_of(settings["space"])
-        self._ground = DistanceScale(self._space.is_lonlat, reach_of(self._space, None, settings["max_distance"]))
+        self._ground = DistanceScale(self._space.is_lonlat, max_distance_of(self._space, None, settings["max_distance"]))
         self._ids, self._subscribers = Identifiers(), RankedSubscriptions()
         index = create(RANKED_INDEXES, "auto", {})
-        assert isinstance(index, AheadIndex)
+        assert isinstance(index, RankedIndex)
         self._index = index
         self._rows = {name: GrowingArray(dtype) for name, dtype in _COLUMNS.items()}
         self._word, self._is_here = GrowingArray(np.int32), GrowingArray(np.bool_)
@@ -129,8 +127,8 @@ class Scout:
             # They are filed as those they were, without a floor: found by many more messages than they need be.
             self._index.build(self._subscribers, self._floor, self._ground)
             return
-        self._index.lowered(self._subscribers, self._floor, kept[floor[wanted] < before])
-        self._index.raised(self._subscribers, self._floor, raised)
+        self._index.thresholds_lowered(self._subscribers, self._floor, kept[floor[wanted] < before])
+        self._index.thresholds_raised(self._subscribers, self._floor, raised)
 
     def _drop(self, numbers: NDArray[np.int32]) -> None:
         gone = np.unique(numbers[self._subscribers.is_alive(numbers)])
@@ -139,10 +137,10 @@ class Scout:
             self._subscribers.remove(gone)
             self.n_registered += len(gone)
 
-    def _read(self, subscriptions: pa.Table) -> ReadSubscribers:
+    def _read(self, subscriptions: pa.Table) -> RankedSubscriptionRows:
         return read_ranked_table(subscriptions.select(["id", "keywords", "x", "y", "k", "spatial_weight"]), self._border)
 
-    def _prefixes(self, read: ReadSubscribers, floor: NDArray[np.float64]) -> _Prefixes:
+    def _prefixes(self, read: RankedSubscriptionRows, floor: NDArray[np.float64]) -> _Prefixes:
         filed = filed_words(self._plan, self._order, self._weights.of(self._keywords), read.batch, floor)
         return _Prefixes(filed.start, filed.word, filed.home == self._number)
 
@@ -197,7 +195,7 @@ class Scout:
         while place < n:
             found = self._index.find(subscribers, window, place, n, np.zeros(2, np.int64))
             places = np.repeat(np.arange(place, found.last), np.diff(found.start))
-            parts.append((places, found.subscriber.copy(), found.score.copy()))
+            parts.append((places, found.subscription.copy(), found.score.copy()))
             place = found.last
         places, numbers, scores = (np.concatenate(columns) for columns in zip(*parts, strict=True))
         return places, numbers, scores
@@ -235,7 +233,7 @@ class Scout:
     def copies(self) -> pa.Table:
         """All copies with their floors, as `learn_floors` takes them."""
         numbers = self._subscribers.alive()
-        table = table_of_subscribers(self._subscribers, numbers, self._ids.take(numbers), self._keywords)
+        table = table_of_subscriptions(self._subscribers, numbers, self._ids.take(numbers), self._keywords)
         return table.append_column(FLOOR, pa.array(self._floor[numbers]))
 
 

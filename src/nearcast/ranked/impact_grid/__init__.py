@@ -1,1 +1,1 @@
-"""Lists by keyword, by how much a message can weigh at most, and by cell: of the circles from which floors are reached."""
+"""Ranked subscriptions in lists by keyword, by the weight of messages, and by the cells from which they are reached."""

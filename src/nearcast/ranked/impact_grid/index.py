@@ -1,4 +1,4 @@
-"""The index of ranked subscriptions by keyword, by how much messages weigh, and by the cells from which they are reached."""
+"""`impact_grid`: lists of subscriptions by keyword, by the weight of messages, and by the cells from which they are reached."""
 
 from __future__ import annotations
 
@@ -11,44 +11,60 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.columns.growing import aligned_zeros, doubled
+from nearcast.columns.growing import aligned_zeros, doubled, resized
 from nearcast.engine.registry import Parameters
 from nearcast.errors import IndexParameterError
 from nearcast.kernels.layouts import CANDIDATES, NODES
-from nearcast.ranked.impact_grid.build_part import Sample, build_part, grid_around, no_part, sample_of
-from nearcast.ranked.impact_grid.kernels import candidates
-from nearcast.ranked.impact_grid.kernels.candidates import LISTS_OF_WORD, MOST_AT_ONCE, N_LISTS, N_NEAR, N_REACHED, find_reached
-from nearcast.ranked.impact_grid.kernels.match import N_KNOWN
-from nearcast.ranked.impact_grid.kernels.score_candidates import bits_of_subscribers, empty_table, score_near
+from nearcast.ranked.impact_grid.kernels import match
+from nearcast.ranked.impact_grid.kernels.match import (
+    LISTS_OF_WORD,
+    MOST_AT_ONCE,
+    N_LISTS,
+    N_NEAR,
+    N_REACHED,
+    N_WORD_FACTS,
+    find_matches,
+)
+from nearcast.ranked.impact_grid.kernels.score_candidates import bits_of_subscriptions, empty_table, score_near
 from nearcast.ranked.impact_grid.kernels.simd_near_plain import N_SLOTS, OWN
-from nearcast.ranked.impact_grid.layout import N_PARTS, FindScratch, Grid, PartArrays, WordArrays
-from nearcast.ranked.impact_grid.rebuild import Everything, Filed, Filing, with_words_of
-from nearcast.ranked.index import AheadIndex, DistanceScale, with_more
+from nearcast.ranked.impact_grid.layout import N_PARTS, FindScratch, Grid, KeywordArrays, PartArrays
+from nearcast.ranked.impact_grid.rebuild import (
+    BackgroundRebuild,
+    RebuildInput,
+    RebuildResult,
+    Sample,
+    build_part,
+    empty_part,
+    enclosing_grid,
+    sample_of,
+    with_words_of,
+)
+from nearcast.ranked.index import DistanceScale, RankedIndex, with_more
 from nearcast.ranked.kernels.bounds import N_FIGURES, Frame
-from nearcast.ranked.kernels.layouts import FoundArrays, RankedSubscriptionArrays, WindowArrays
+from nearcast.ranked.kernels.layouts import RankedSubscriptionArrays, ScoredMatches, WindowArrays
 from nearcast.ranked.subscriptions import RankedSubscriptions
 
-# The first part has most subscriptions, the second those filed since, up to this share; the last few are in no list at all.
-_SECOND_SHARE, _LEAST_SECOND = 128, 4096
-# So many are filed in a thread, unless more than this share of them came since.
-_LEAST_BESIDE, _BESIDE_SHARE = 20_000, 2
-# Everything is filed anew after so many times as many messages as were in the sample, but not before so many.
+# The base part has most subscriptions. The delta part has those filed since, up to this share. The last few are in no list.
+_DELTA_SHARE, _LEAST_DELTA = 128, 4096
+# At least this many subscriptions are filed in a thread, unless more than this share of them came since.
+_MIN_IN_THREAD, _IN_THREAD_SHARE = 20_000, 2
+# Everything is filed again after this many times as many messages as were in the sample, and at least _LEAST_LATER.
 _SAMPLES_LATER, _LEAST_LATER = 8, 20_000
-# So many subscriptions share what a cell costs.
+# From this many subscriptions on they share the cost of a cell.
 _MANY = 1_000_000
-_NO_FLOOR = math.inf
-_FIRST_ROOM, _FIRST_WORDS, _LEAST_WORDS = 1 << 14, 32, 4096
-# When messages have reached so many subscriptions, the others are looked for later.
+_NO_THRESHOLD = math.inf
+_FIRST_CAPACITY, _FIRST_WORDS, _LEAST_WORDS = 1 << 14, 32, 4096
+# A search stops when messages have reached this many subscriptions; the other messages come later.
 _ENOUGH = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class ImpactParameters(Parameters):
-    """`cell_cost`: what it costs to be in a cell, in looks per message; `fresh`: most subscriptions that are in no list.
+    """`cell_cost`: the cost of an entry in a cell, in entries scanned per message; `fresh`: most subscriptions in no list.
 
-    Beyond a million subscriptions being in a cell costs less, as the root of how many there are: lists are longer, and more of
-    them share what there is to do for a cell. For every million there may be `fresh` in no list: the second part, which is
-    written anew for them, has so many more, and they come so much faster.
+    Beyond a million subscriptions an entry costs less, by the root of their number: lists are longer, and more entries share
+    the work for a cell. `fresh` applies per million: the delta part, which is written again for them, grows in proportion, and
+    so does the rate of new subscriptions.
     """
 
     cell_cost: float = 5e-4
@@ -61,12 +77,13 @@ class ImpactParameters(Parameters):
             raise IndexParameterError(f"fresh={self.fresh!r} is not possible; expected 0 to 100000")
 
 
-class ImpactGrid(AheadIndex):
-    """A subscription is in the lists of those cells from which a message of some weight can reach its floor.
+class ImpactGrid(RankedIndex):
+    """A subscription is in the lists of the cells from which a message of some weight can reach its threshold.
 
-    Lists are written once: who is filed later, or whose floor falls, is looked at by every message until there are enough for a
-    second part, and that until it is a share of the first. Who goes, or whose floor rises, stays listed; the record tells. All
-    that is to be filed waits for the next message, so that many subscriptions that come together are filed together.
+    Lists are immutable. New subscriptions, and those whose threshold fell, are checked by every message until there are enough
+    for a delta part. When the delta exceeds 1/128 of the base part, both are rebuilt. Removed subscriptions, and those whose
+    threshold rose, stay listed: their records decide. Subscriptions wait for the next message, so that those that come together
+    are filed together.
     """
 
     name = "impact_grid"
@@ -79,246 +96,257 @@ class ImpactGrid(AheadIndex):
         self._window: WindowArrays | None = None
         self._clear(DistanceScale(False, 1.0))
 
-    def _clear(self, ground: DistanceScale) -> None:
-        self._ground = ground
-        self._grid, self._frame = grid_around(ground, RankedSubscriptions(), None)
+    def _clear(self, distances: DistanceScale) -> None:
+        self._distances = distances
+        self._grid, self._frame = enclosing_grid(distances, RankedSubscriptions(), None)
         self._sample = sample_of(None, self._grid)
-        # What subscriptions are filed with; their records have what it is now.
-        self._floor = np.zeros(0)
-        self._parts = [no_part() for _ in range(N_PARTS)]
-        # Subscriptions of the first part, and of the second; those in no list; and those of which that is not decided yet.
-        self._n_filed, self._second, self._fresh = 0, np.empty(0, np.int32), np.empty(0, np.int32)
-        self._waiting: list[NDArray[np.int32]] = []
-        self._subscribers = RankedSubscriptions()
-        # What is under way in a thread; nobody asks any more for what was before.
-        self._filing: Filing | None = None
+        # The threshold each subscription was filed with; records have the current one.
+        self._filed_threshold = np.zeros(0)
+        self._parts = [empty_part() for _ in range(N_PARTS)]
+        # The size of the base part; the subscriptions of the delta part; those in no list; those that wait for a message.
+        self._n_filed, self._delta, self._unindexed = 0, np.empty(0, np.int32), np.empty(0, np.int32)
+        self._queued: list[NDArray[np.int32]] = []
+        self._subscriptions = RankedSubscriptions()
+        # A rebuild in a thread; one that was running is not needed any more.
+        self._background_rebuild: BackgroundRebuild | None = None
         self._n_seen = 0
-        self._near = np.empty(_FIRST_ROOM, np.int32)
+        self._near = np.empty(_FIRST_CAPACITY, np.int32)
         self._scratch = _scratch_for(_FIRST_WORDS)
-        # Whom messages reach, with their scores: until the next ones are looked for.
-        self._reached = np.empty(_FIRST_ROOM, np.int32), np.empty(_FIRST_ROOM)
+        # The subscriptions that messages reach, with scores, until the next search.
+        self._reached = np.empty(_FIRST_CAPACITY, np.int32), np.empty(_FIRST_CAPACITY)
 
     # --- subscriptions -----------------------------------------------------------------------------------------------
 
-    def learn(self, subscribers: RankedSubscriptions, window: WindowArrays) -> None:
-        self._window, self._subscribers = window, subscribers
+    def learn(self, subscriptions: RankedSubscriptions, window: WindowArrays) -> None:
+        self._window, self._subscriptions = window, subscriptions
         if self._n_filed and self._n_seen >= max(_LEAST_LATER, _SAMPLES_LATER * self._sample.n):
-            self._file_all(subscribers, is_beside=self._n_filed >= _LEAST_BESIDE)
+            self._rebuild(subscriptions, in_thread=self._n_filed >= _MIN_IN_THREAD)
 
-    def build(self, subscribers: RankedSubscriptions, threshold: NDArray[np.float64], ground: DistanceScale) -> None:
-        self._clear(ground)
-        self._note(subscribers, threshold, subscribers.alive())
-        self._file_all(subscribers)
+    def build(self, subscriptions: RankedSubscriptions, threshold: NDArray[np.float64], distances: DistanceScale) -> None:
+        self._clear(distances)
+        self._note(subscriptions, threshold, subscriptions.alive())
+        self._rebuild(subscriptions)
 
-    def insert(self, subscribers: RankedSubscriptions, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
+    def insert(self, subscriptions: RankedSubscriptions, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
         if len(numbers):
-            self._note_changed(numbers)
-            self._note(subscribers, threshold, numbers)
-            self._file(subscribers, numbers)
+            self._note_changes(numbers)
+            self._note(subscriptions, threshold, numbers)
+            self._enqueue(subscriptions, numbers)
 
-    def delete(self, subscribers: RankedSubscriptions, numbers: NDArray[np.int32]) -> None:
-        subscribers.forget_words(numbers)
-        self._floor[numbers] = _NO_FLOOR
+    def delete(self, subscriptions: RankedSubscriptions, numbers: NDArray[np.int32]) -> None:
+        subscriptions.clear_keywords(numbers)
+        self._filed_threshold[numbers] = _NO_THRESHOLD
 
-    def lowered(self, subscribers: RankedSubscriptions, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
-        self._note_changed(numbers)
-        below = numbers[threshold[numbers] < self._floor[numbers]]
-        self.raised(subscribers, threshold, numbers)
+    def thresholds_lowered(
+        self, subscriptions: RankedSubscriptions, threshold: NDArray[np.float64], numbers: NDArray[np.int32]
+    ) -> None:
+        self._note_changes(numbers)
+        below = numbers[threshold[numbers] < self._filed_threshold[numbers]]
+        self.thresholds_raised(subscriptions, threshold, numbers)
         if len(below):
-            self._floor[below] = threshold[below]
-            self._file(subscribers, below)
+            self._filed_threshold[below] = threshold[below]
+            self._enqueue(subscriptions, below)
 
-    def raised(self, subscribers: RankedSubscriptions, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
-        subscribers.floor[numbers] = threshold[numbers]
+    def thresholds_raised(
+        self, subscriptions: RankedSubscriptions, threshold: NDArray[np.float64], numbers: NDArray[np.int32]
+    ) -> None:
+        subscriptions.threshold[numbers] = threshold[numbers]
 
-    def _note(self, subscribers: RankedSubscriptions, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
-        """Take over the floors of new subscriptions."""
-        n = subscribers.n
-        if n > len(self._floor):
-            self._floor = np.concatenate([self._floor, np.full(n + n // 8 - len(self._floor), _NO_FLOOR)])
-        self._floor[numbers] = threshold[numbers]
-        self.raised(subscribers, threshold, numbers)
+    def _note(self, subscriptions: RankedSubscriptions, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
+        """Take over the thresholds of subscriptions to file."""
+        n = subscriptions.n
+        self._filed_threshold = resized(self._filed_threshold, n + n // 8, _NO_THRESHOLD, needed=n)
+        self._filed_threshold[numbers] = threshold[numbers]
+        self.thresholds_raised(subscriptions, threshold, numbers)
 
-    def _file(self, subscribers: RankedSubscriptions, numbers: NDArray[np.int32]) -> None:
-        """With what else waits, when the next message comes."""
-        self._subscribers = subscribers
-        self._waiting.append(numbers.copy())
+    def _enqueue(self, subscriptions: RankedSubscriptions, numbers: NDArray[np.int32]) -> None:
+        """File subscriptions when the next message comes, together with others that wait."""
+        self._subscriptions = subscriptions
+        self._queued.append(numbers.copy())
 
-    def _file_waiting(self) -> None:
-        """Into no list, into the second part with others, or everything anew."""
-        if self._filing is not None and self._filing.is_done:
-            self._end_filing(self._filing)
-        if not self._waiting:
+    def _file_queued(self) -> None:
+        """Keep waiting subscriptions in no list, or put them into the delta part, or file everything again."""
+        if self._background_rebuild is not None and self._background_rebuild.is_done:
+            self._install_rebuild(self._background_rebuild)
+        if not self._queued:
             return
-        self._fresh, self._waiting = self._unlisted(), []
-        if len(self._fresh) <= self._most_fresh:
+        self._unindexed, self._queued = self._in_no_list(), []
+        if len(self._unindexed) <= self._max_unindexed:
             return
-        later = np.unique(np.concatenate([self._second, self._fresh]))
-        later = later[self._subscribers.is_alive(later)]
-        if len(later) > max(_LEAST_SECOND if self._n_filed > 8 * _LEAST_SECOND else 0, self._n_filed // _SECOND_SHARE):
-            is_beside = self._n_filed >= max(_LEAST_BESIDE, _BESIDE_SHARE * len(later))
-            self._file_all(self._subscribers, is_beside)
-            if not is_beside:
+        later = np.unique(np.concatenate([self._delta, self._unindexed]))
+        later = later[self._subscriptions.is_alive(later)]
+        if len(later) > max(_LEAST_DELTA if self._n_filed > 8 * _LEAST_DELTA else 0, self._n_filed // _DELTA_SHARE):
+            in_thread = self._n_filed >= max(_MIN_IN_THREAD, _IN_THREAD_SHARE * len(later))
+            self._rebuild(self._subscriptions, in_thread)
+            if not in_thread:
                 return
-        self._second, self._fresh = later, np.empty(0, np.int32)
-        self._parts[1] = self._part_of(self._subscribers, later, 1)
+        self._delta, self._unindexed = later, np.empty(0, np.int32)
+        self._parts[1] = self._part_of(self._subscriptions, later, 1)
 
-    def _end_filing(self, filing: Filing) -> None:
-        """Take over what was filed in a thread; those that have changed since wait again."""
-        self._filing = None
+    def _install_rebuild(self, rebuild: BackgroundRebuild) -> None:
+        """Take over what was filed in a thread. Subscriptions that changed since wait again."""
+        self._background_rebuild = None
         try:
-            filed = filing.result()
+            result = rebuild.result()
         except Exception as problem:  # noqa: BLE001 - all that is needed is there
-            warnings.warn(f"subscriptions could not be filed anew ({problem!r}); the lists there are go on", stacklevel=2)
+            warnings.warn(f"a rebuild failed ({problem!r}); the old lists stay in use", stacklevel=2)
             return
-        self._take_over(filed)
-        for numbers in filing.changed:
-            self._floor[numbers] = self._subscribers.floor[numbers]
-        self._waiting = filing.changed
+        self._install(result)
+        for numbers in rebuild.changed:
+            self._filed_threshold[numbers] = self._subscriptions.threshold[numbers]
+        self._queued = rebuild.changed
 
-    def _unlisted(self) -> NDArray[np.int32]:
-        """Who is in no list."""
-        return np.unique(np.concatenate([self._fresh, *self._waiting])) if self._waiting else self._fresh
+    def _in_no_list(self) -> NDArray[np.int32]:
+        """The subscriptions that are in no list."""
+        return np.unique(np.concatenate([self._unindexed, *self._queued])) if self._queued else self._unindexed
 
-    def _file_all(self, subscribers: RankedSubscriptions, is_beside: bool = False) -> None:
-        """At once, or in a thread beside the messages, if that is not under way already."""
-        everything = Everything(self._ground, subscribers, self._window, self._cost_of_cell(subscribers))
-        if not is_beside:
-            self._take_over(everything.filed())
-        elif self._filing is None:
-            self._filing, self._n_seen = Filing(everything.copied()), 0
+    def _rebuild(self, subscriptions: RankedSubscriptions, in_thread: bool = False) -> None:
+        """File everything: at once, or in a thread, unless one is running."""
+        source = RebuildInput(self._distances, subscriptions, self._window, self._cost_of_cell(subscriptions))
+        if not in_thread:
+            self._install(source.rebuild())
+        elif self._background_rebuild is None:
+            self._background_rebuild, self._n_seen = BackgroundRebuild(source.copy()), 0
 
-    def _take_over(self, filed: Filed) -> None:
-        """Everything is filed, but for what has changed since."""
-        numbers, floor, self._grid, self._frame, self._sample, part = filed
-        self._floor[numbers] = floor
-        self._second, self._fresh, self._waiting = np.empty(0, np.int32), np.empty(0, np.int32), []
-        self._n_filed, self._n_seen, self._filing = len(numbers), 0, None
-        self._parts = [part, no_part()]
+    def _install(self, result: RebuildResult) -> None:
+        """Take over lists of everything, except what changed since."""
+        numbers, threshold, self._grid, self._frame, self._sample, part = result
+        self._filed_threshold[numbers] = threshold
+        self._delta, self._unindexed, self._queued = np.empty(0, np.int32), np.empty(0, np.int32), []
+        self._n_filed, self._n_seen, self._background_rebuild = len(numbers), 0, None
+        self._parts = [part, empty_part()]
 
-    def _note_changed(self, numbers: NDArray[np.int32]) -> None:
-        """What is filed in a thread has them not, or not as they are."""
-        if self._filing is not None:
-            self._filing.changed.append(numbers.copy())
+    def _note_changes(self, numbers: NDArray[np.int32]) -> None:
+        """Note subscriptions that a rebuild in a thread does not have, or not as they are now."""
+        if self._background_rebuild is not None:
+            self._background_rebuild.changed.append(numbers.copy())
 
-    def _part_of(self, subscribers: RankedSubscriptions, numbers: NDArray[np.int32], part: int) -> PartArrays:
-        self._sample = with_words_of(subscribers, self._sample)
-        cost = self._cost_of_cell(subscribers)
-        return build_part(self._sample, self._grid, self._frame, subscribers, self._floor, numbers, part, cost)
+    def _part_of(self, subscriptions: RankedSubscriptions, numbers: NDArray[np.int32], part: int) -> PartArrays:
+        self._sample = with_words_of(subscriptions, self._sample)
+        cost = self._cost_of_cell(subscriptions)
+        return build_part(self._sample, self._grid, self._frame, subscriptions, self._filed_threshold, numbers, part, cost)
 
-    def _cost_of_cell(self, subscribers: RankedSubscriptions) -> float:
+    def _cost_of_cell(self, subscriptions: RankedSubscriptions) -> float:
         assert isinstance(self.parameters, ImpactParameters)
-        return self.parameters.cell_cost * min(1.0, math.sqrt(_MANY / max(1, subscribers.n)))
+        return self.parameters.cell_cost * min(1.0, math.sqrt(_MANY / max(1, subscriptions.n)))
 
     @property
-    def _most_fresh(self) -> int:
+    def _max_unindexed(self) -> int:
         assert isinstance(self.parameters, ImpactParameters)
         return self.parameters.fresh * max(1, self._n_filed // _MANY)
 
     # --- messages ----------------------------------------------------------------------------------------------------
 
     def find(
-        self, subscribers: RankedSubscriptionArrays, window: WindowArrays, first: int, last: int, counters: NDArray[np.int64]
-    ) -> FoundArrays:
-        self._file_waiting()
+        self, subscriptions: RankedSubscriptionArrays, window: WindowArrays, first: int, last: int, counters: NDArray[np.int64]
+    ) -> ScoredMatches:
+        self._file_queued()
         start = np.zeros(last - first + 1, np.int64)
-        if not self._n_filed + len(self._fresh):
+        if not self._n_filed + len(self._unindexed):
             self._n_seen += last - first
-            return FoundArrays(first, last, start, np.empty(0, np.int32), np.empty(0))
-        self._give_room_for_words(window, first, last)
-        filed = (self._ground, self._sample.words, (self._parts[0], self._parts[1]), self._grid, self._frame)
-        looked_for = (subscribers, window, self._fresh, _bits_of(subscribers, self._fresh), self._scratch)
+            return ScoredMatches(first, last, start, np.empty(0, np.int32), np.empty(0))
+        self._reserve_words(window, first, last)
+        index_arrays = (self._distances, self._sample.words, (self._parts[0], self._parts[1]), self._grid, self._frame)
+        search_input = (subscriptions, window, self._unindexed, _bits_of(subscriptions, self._unindexed), self._scratch)
         at = np.array([first, 0, 0, 0], np.int64)
         while True:
-            found = FoundArrays(first, last, start, *self._reached)
-            stopped = find_reached(*filed, *looked_for, self._near, found, at, _ENOUGH)
-            if stopped == candidates.DONE:
+            matches = ScoredMatches(first, last, start, *self._reached)
+            stopped = find_matches(*index_arrays, *search_input, self._near, matches, at, _ENOUGH)
+            if stopped == match.DONE:
                 break
-            if stopped == candidates.LACKS_NEAR:
+            if stopped == match.LACKS_NEAR:
                 self._near = np.empty(2 * len(self._near), np.int32)
             else:
-                subscriber, score = self._reached
-                self._reached = doubled(subscriber, len(subscriber)), doubled(score, len(score))
-        end = int(at[candidates.PLACE])
+                subscription, score = self._reached
+                self._reached = doubled(subscription, len(subscription)), doubled(score, len(score))
+        end = int(at[match.POSITION])
         self._n_seen += end - first
         counters[NODES] += at[N_LISTS]
         counters[CANDIDATES] += at[N_NEAR]
-        return _first_of(found._replace(last=end, start=start[: end - first + 1]), int(at[N_REACHED]))
+        return _first_matches(matches._replace(last=end, start=start[: end - first + 1]), int(at[N_REACHED]))
 
-    def _give_room_for_words(self, window: WindowArrays, first: int, last: int) -> None:
+    def _reserve_words(self, window: WindowArrays, first: int, last: int) -> None:
         most = int(np.diff(window.keyword_start[first : last + 1]).max(initial=0))
-        if most > _words_of(self._scratch):
+        if most > _max_words(self._scratch):
             self._scratch = _scratch_for(2 * most)
 
-    def find_too(
+    def find_more(
         self,
-        subscribers: RankedSubscriptionArrays,
+        subscriptions: RankedSubscriptionArrays,
         window: WindowArrays,
-        found: FoundArrays,
-        place: int,
+        matches: ScoredMatches,
+        position: int,
         numbers: NDArray[np.int32],
-    ) -> FoundArrays:
-        n = found.last - place
+    ) -> ScoredMatches:
+        n = matches.last - position
         n_near = n * len(numbers)
-        room = FoundArrays(place, found.last, np.zeros(n + 1, np.int64), np.empty(n_near, np.int32), np.empty(n_near))
-        self._give_room_for_words(window, place, found.last)
-        # Nobody is near: all are looked at everywhere.
-        nobody, everywhere = (self._near, np.zeros(n + 1, np.int64)), (numbers, _bits_of(subscribers, numbers))
+        empty = ScoredMatches(position, matches.last, np.zeros(n + 1, np.int64), np.empty(n_near, np.int32), np.empty(n_near))
+        self._reserve_words(window, position, matches.last)
+        # No candidates from lists: these subscriptions are checked by all messages.
+        no_candidates, unindexed = (self._near, np.zeros(n + 1, np.int64)), (numbers, _bits_of(subscriptions, numbers))
         scratch = (self._scratch.table, self._scratch.common)
-        looked_at = (window, place, found.last, *nobody, *everywhere, *scratch, room, 0)
-        return with_more(found, place, _first_of(room, int(score_near(self._ground, subscribers, *looked_at))))
+        arguments = (window, position, matches.last, *no_candidates, *unindexed, *scratch, empty, 0)
+        return with_more(matches, position, _first_matches(empty, int(score_near(self._distances, subscriptions, *arguments))))
 
     # --- insight and disk --------------------------------------------------------------------------------------------
 
-    def explain(self, subscribers: RankedSubscriptions, number: int) -> list[str]:
-        where = "in no list yet, looked at by every message" if number in self._unlisted() else "in the first part"
-        where = "in the second part" if number in self._second else where
-        return [f"{where}, with floor {self._floor[number]:.6g}"]
+    def explain(self, subscriptions: RankedSubscriptions, number: int) -> list[str]:
+        where = "in no list yet, checked by every message" if number in self._in_no_list() else "in the base part"
+        where = "in the delta part" if number in self._delta else where
+        return [f"{where}, with threshold {self._filed_threshold[number]:.6g}"]
 
     def stats(self) -> dict[str, int | float]:
         first = self._parts[0]
         sizes = {"cells": int(np.count_nonzero(first.slot[::2])), "buckets": len(first.bucket) // 2}
-        sizes |= {"filed": self._n_filed, "filed_later": len(self._second), "fresh": len(self._unlisted())}
+        sizes |= {"filed": self._n_filed, "filed_later": len(self._delta), "fresh": len(self._in_no_list())}
         return {**super().stats(), **sizes}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        own = {f"{name}{at}": array for at, part in enumerate(self._parts) for name, array in part._asdict().items()}
-        own |= {**self._sample.words._asdict(), "mass": self._sample.mass}
-        own |= {"floor": self._floor, "second": self._second, "fresh": self._unlisted()}
+        arrays_of_parts = {
+            f"{name}{at}": array for at, part in enumerate(self._parts) for name, array in part._asdict().items()
+        }
+        arrays_of_parts |= {**self._sample.words._asdict(), "mass": self._sample.mass}
+        arrays_of_parts |= {"threshold": self._filed_threshold, "delta": self._delta, "unindexed": self._in_no_list()}
         counts = np.array([self._sample.n, self._n_filed, self._n_seen], np.int64)
-        return {**own, "counts": counts, "grid": np.array(self._grid, float), "frame": np.array(self._frame, float)}
+        return {**arrays_of_parts, "counts": counts, "grid": np.array(self._grid, float), "frame": np.array(self._frame, float)}
 
-    def restore(self, arrays: Mapping[str, NDArray[Any]], ground: DistanceScale) -> None:
-        self._clear(ground)
-        # Parts and the mass are never written to, floors and rows of words are.
+    def restore(self, arrays: Mapping[str, NDArray[Any]], distances: DistanceScale) -> None:
+        self._clear(distances)
+        # Parts and the mass are never written to; thresholds and the rows of words are.
         self._parts = [PartArrays(*(arrays[f"{name}{at}"] for name in PartArrays._fields)) for at in range(N_PARTS)]
         n_sample, self._n_filed, self._n_seen = arrays["counts"].tolist()
-        self._sample = Sample(WordArrays(arrays["row"].copy(), arrays["edge"]), arrays["mass"], n_sample)
-        self._floor = arrays["floor"].copy()
-        self._second, self._waiting = arrays["second"], [arrays["fresh"]]
+        self._sample = Sample(KeywordArrays(arrays["row"].copy(), arrays["edge"]), arrays["mass"], n_sample)
+        self._filed_threshold = arrays["threshold"].copy()
+        self._delta, self._queued = arrays["delta"], [arrays["unindexed"]]
         self._grid = Grid(bool(arrays["grid"][0]), *arrays["grid"][1:].tolist())
         self._frame = Frame(bool(arrays["frame"][0]), *arrays["frame"][1:].tolist())
 
 
-def _bits_of(subscribers: RankedSubscriptionArrays, numbers: NDArray[np.int32]) -> NDArray[np.int64]:
+def _bits_of(subscriptions: RankedSubscriptionArrays, numbers: NDArray[np.int32]) -> NDArray[np.int64]:
     bits = np.empty(len(numbers), np.int64)
-    bits_of_subscribers(subscribers, numbers, bits)
+    bits_of_subscriptions(subscriptions, numbers, bits)
     return bits
 
 
-def _first_of(found: FoundArrays, n: int) -> FoundArrays:
-    return found._replace(subscriber=found.subscriber[:n], score=found.score[:n])
+def _first_matches(matches: ScoredMatches, n: int) -> ScoredMatches:
+    return matches._replace(subscription=matches.subscription[:n], score=matches.score[:n])
 
 
 def _scratch_for(n_words: int) -> FindScratch:
-    """For messages of up to so many words."""
-    item, owner = np.empty((2, max(n_words, _LEAST_WORDS) * LISTS_OF_WORD), np.int64)
+    """Scratch for messages of up to `n_words` words."""
+    item, item_word = np.empty((2, max(n_words, _LEAST_WORDS) * LISTS_OF_WORD), np.int64)
     item_start, near_start = np.empty((2, MOST_AT_ONCE + 1), np.int64)
-    figures, worth = np.zeros(OWN + n_words, np.float32), aligned_zeros(N_SLOTS * n_words, np.int16)
-    known, common, repeated = np.zeros(N_KNOWN * n_words, np.int64), np.empty(max(1, n_words)), np.empty(N_FIGURES * n_words)
-    return FindScratch(item, owner, item_start, near_start, figures, worth, known, empty_table(n_words), common, repeated)
+    figures, relative_weight = np.zeros(OWN + n_words, np.float32), aligned_zeros(N_SLOTS * n_words, np.int16)
+    word_facts, common, repeated = (
+        np.zeros(N_WORD_FACTS * n_words, np.int64),
+        np.empty(max(1, n_words)),
+        np.empty(N_FIGURES * n_words),
+    )
+    return FindScratch(
+        item, item_word, item_start, near_start, figures, relative_weight, word_facts, empty_table(n_words), common, repeated
+    )
 
 
-def _words_of(scratch: FindScratch) -> int:
-    """How many words a message may have."""
-    return len(scratch.known) // N_KNOWN
+def _max_words(scratch: FindScratch) -> int:
+    """The number of words that a message may have."""
+    return len(scratch.word_facts) // N_WORD_FACTS

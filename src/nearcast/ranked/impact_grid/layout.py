@@ -7,19 +7,19 @@ from typing import NamedTuple
 import numpy as np
 
 
-class WordArrays(NamedTuple):
-    """What is known of keywords: `row[w]` has N_COLUMNS numbers, see below; `edge` are the borders of the classes of weight.
+class KeywordArrays(NamedTuple):
+    """What is known of keywords: `row[w]` has N_COLUMNS numbers, see below; `edge` has the lower edges of weight classes.
 
-    A message whose heft for a keyword is r is in class c of it if c of its borders are at most r. Keywords are in
-    order by how many messages have them, then by number: the rarer first.
+    A message whose weight for a keyword is r is in class c if c of the keyword's edges are at most r. Keywords are ordered by
+    the number of messages that have them, then by id: the rarer first.
     """
 
     row: np.ndarray  # int32[keywords · N_COLUMNS]
     edge: np.ndarray  # float64[]
 
 
-# Where the borders begin with how many there are and the slot of the word (`pack_edges`), in how many messages of the sample
-# it is, and the first bucket of its lists in each part: -1 = none, below that the only bucket, turned around.
+# Columns of a row: where its edges begin, their number and the slot of the word (`pack_edges`); the number of messages of the
+# sample that have it; the first bucket of its lists in each part: -1 = none, below that the only bucket b, as -2 - b.
 EDGES, FREQUENCY, FIRST_BUCKET, N_COLUMNS = 0, 1, 2, 4
 NO_BUCKET = -1
 MOST_EDGES = 7
@@ -27,32 +27,31 @@ N_PARTS = 2
 
 
 class PartArrays(NamedTuple):
-    """Lists of subscriptions, all of one time.
+    """Lists of subscriptions, all written at the same time.
 
-    A bucket is a keyword and a class of weight. Messages of a class look at its bucket and at those of lower classes, so that a
-    subscription is only in those cells of a bucket that it reached in no lower one. A list begins with a line of memory, and
-    has sixteen entries at a time: the columns of each (`simd_near_plain.py`), with the subscription last. So it is read
-    from one end to the other.
+    A bucket is a keyword and a class of weight. A message looks at the buckets of its class and of lower ones, so a
+    subscription is only in those cells of a bucket that no lower one has. A list begins at a line of memory and has blocks of
+    sixteen entries: column by column (`simd_near_plain.py`), the subscription last. A scan reads it from beginning to end.
     """
 
     bucket: np.ndarray  # int64[2 · buckets], the list for everywhere (0 = none) and the bits of the levels that have cells
     slot: np.ndarray  # int64[2 · slots], of a hash table: a cell (`cell_key`) + 1 (0 = free), and its list
-    sieve: np.ndarray  # uint8[slots], eight bits for a slot: a cell whose bit is not set is not there
-    entry: np.ndarray  # int32[], behind the last list as much room as a list is read beyond its end
+    bloom: np.ndarray  # uint8[slots], eight bits for a slot: a cell whose bit is not set is not there
+    entry: np.ndarray  # int32[], with spare numbers at the end, as a scan reads beyond the last list
 
 
-# A list is named by its first line of memory, and below that by how many entries it has.
+# A list is named by its first line of memory (upper bits) and the number of its entries.
 COUNT_BITS = 32
 MOST_ENTRIES = (1 << COUNT_BITS) - 1
 PER_LINE = 16
-# Cells of level 1 to 4 are so many bits of each coordinate.
+# Cells of level 1 to 4 have this many bits of each coordinate.
 LEVEL_BITS = (0, 3, 5, 7, 9)
 FINEST = 9
 N_LEVELS = 5
 
 
 class Costs(NamedTuple):
-    """What decides between cells: where messages are, what a cell costs, and from how many subscriptions on there are any."""
+    """What decides between cells: where messages are, costs, size of the sample, fewest subscriptions with cells."""
 
     mass: np.ndarray  # float64[513, 513], the share of messages to the lower left of each corner
     cell: float
@@ -61,7 +60,7 @@ class Costs(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """Where cells and steps count from, and how large they are; outside of it are the outermost cells."""
+    """The origin and the scale of cells and steps. Locations outside belong to the outermost cells."""
 
     is_lonlat: bool
     max_distance: float
@@ -75,15 +74,15 @@ class Grid(NamedTuple):
 
 
 class FindScratch(NamedTuple):
-    """Memory that `find_reached` uses again for every few messages."""
+    """Memory that `find_matches` uses for a few messages at a time."""
 
-    item: np.ndarray  # int64[], lists to look at
-    owner: np.ndarray  # int64[], for which words
+    item: np.ndarray  # int64[], lists to scan
+    item_word: np.ndarray  # int64[], the word each is for, see `find_lists`
     item_start: np.ndarray  # int64[MOST_AT_ONCE + 1]
     near_start: np.ndarray  # int64[MOST_AT_ONCE + 1]
     figures: np.ndarray  # float32[OWN + words of a message]
-    worth: np.ndarray  # int16[words of a message · N_SLOTS], see `describe`
-    known: np.ndarray  # int64[words of a message · N_KNOWN], see `describe`
+    relative_weight: np.ndarray  # int16[words of a message · N_SLOTS], see `describe_message`
+    word_facts: np.ndarray  # int64[words of a message · N_WORD_FACTS], see `describe_message`
     table: tuple[np.ndarray, np.ndarray]  # see `score_near`
     common: np.ndarray  # float64[words of a message]
     repeated: np.ndarray  # float64[words of a message · its figures], see `gather_repeated`

@@ -1,4 +1,4 @@
-"""What ranked indexes and engines read and write: subscribers, the window, what is found, what changes, as flat arrays."""
+"""The arrays that ranked engines and indexes share: subscriptions, the window, matches, changes, and the codes of a run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 class RankedSubscriptionArrays(NamedTuple):
     """Ranked subscriptions by number. Keywords of `s` are `keyword[first[s]:first[s] + n_words[s]]`: sorted, distinct.
 
-    All that a score needs of a subscription is in its record, a line of memory; some columns of the records have names.
+    Everything that a score needs of a subscription is in its record, one line of memory; some columns of the records have
+    names.
     """
 
     record: np.ndarray  # float64[capacity · RECORD], see below
@@ -27,19 +28,19 @@ class RankedSubscriptionArrays(NamedTuple):
     weight_of: np.ndarray  # float64[keywords], by keyword
 
 
-# A record: place, spatial weight, length of its vector and, for indexes that find ahead, its floor; then, as int32, the number
-# of its words, and the first of them. Where it has more, they are among the keywords.
+# A record: location, spatial weight, length of the vector, and a copy of the threshold for indexes that find ahead; then, as
+# int32, the number of words and the first of them. If a subscription has more words, all are in `keyword`.
 RECORD = 8
-X, Y, WEIGHT, LENGTH, FLOOR = range(5)
+X, Y, WEIGHT, LENGTH, THRESHOLD = range(5)
 N_WORDS, WORDS, MOST_WORDS = 10, 11, 5
 
 
 class WindowArrays(NamedTuple):
-    """Messages by place; the place of the message with sequence number q is q - head[BASE].
+    """Messages by position; the message with sequence number q is at position q - head[BASE].
 
-    Keywords of place `p` are `keyword[keyword_start[p]:keyword_start[p + 1]]`: sorted, distinct; `value` has for each the count
-    times the squared weight of the word. Of two messages the newer is that of the larger time, then of the larger number.
-    What a score needs of a message besides its words is in its record, half a line of memory, whose columns have names.
+    Keywords of position `p` are `keyword[keyword_start[p]:keyword_start[p + 1]]`: sorted, distinct. `value` is the count of
+    each times its squared weight. Of two messages the newer is that of the larger time, then of the larger number. What a score
+    needs of a message besides its words is in its record, half a line of memory, whose columns have names.
     """
 
     head: np.ndarray  # int64[1], at BASE
@@ -60,28 +61,55 @@ MESSAGE_RECORD = 4
 MESSAGE_X, MESSAGE_Y, MESSAGE_LENGTH, MESSAGE_START = range(MESSAGE_RECORD)
 
 
-class FoundArrays(NamedTuple):
-    """For the messages at places `first` … `last - 1`: from `start[i]` on, whose thresholds the i-th reaches, and its scores.
+class ScoredMatches(NamedTuple):
+    """Whose thresholds the messages at positions `first` … `last - 1` reach, with scores; of the i-th from `start[i]` on.
 
-    A subscription may be there twice.
+    A subscription may be listed twice for a message.
     """
 
     first: int
     last: int
     start: np.ndarray  # int64[messages + 1]
-    subscriber: np.ndarray  # int32[]
+    subscription: np.ndarray  # int32[]
     score: np.ndarray  # float64[]
 
 
-NOTHING_FOUND = FoundArrays(0, 0, np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0))
+NO_MATCHES = ScoredMatches(0, 0, np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0))
 
 
 class ChangeArrays(NamedTuple):
-    """Changes that are told; `n` of them."""
+    """The first `n[0]` changes of lists."""
 
     n: np.ndarray  # int64[1]
-    tick: np.ndarray  # int64[room]
-    subscriber: np.ndarray  # int32[room]
-    number: np.ndarray  # int64[room], of the message
-    change: np.ndarray  # int8[room]
-    score: np.ndarray  # float64[room]
+    tick: np.ndarray  # int64[capacity]
+    subscription: np.ndarray  # int32[capacity]
+    number: np.ndarray  # int64[capacity], of the message
+    change: np.ndarray  # int8[capacity]
+    score: np.ndarray  # float64[capacity]
+
+
+# --- the run of ticks: codes of all engines; saved folders hold them ---------------------------------------------
+
+
+class TickRules(NamedTuple):
+    """Whether the window is timed, else its length; whether changes are net; whether lists are banded."""
+
+    is_timed: bool
+    n_counted: int
+    is_net: bool
+    is_banded: bool
+
+
+# Positions of `at`: the next position of the window to arrive, the phase of the tick, the candidates and how many are done, the
+# newest message, living messages in the heap, subscriptions to refill, subscriptions whose threshold rose.
+POSITION, PHASE, N_CANDIDATES, N_DONE, NEWEST, N_HEAP, N_NEEDS_REFILL, N_TRUNCATED = 0, 1, 2, 3, 4, 5, 6, 7
+# Positions of `clock`.
+NOW, SPAN, NEWEST_TIME = 0, 1, 2
+# Phases of a tick.
+ARRIVE, ADMIT, EXPIRE, REFILL, TELL = 0, 1, 2, 3, 4
+# Why a run stopped: it is done, or its caller must supply something.
+DONE, LACKS_SNAPSHOTS, LACKS_MESSAGES, LACKS_OUTPUT = 0, 1, 2, 3
+# Instead of the position of the next message.
+UNFINISHED, ALL_ARRIVED = -1, -2
+# Instead of a sequence number.
+NO_MESSAGE = -1

@@ -1,6 +1,6 @@
-"""Up to sixty-four messages of a list at once: which of them live and have a key, and which key is next; see `simd_keys_plain`.
+"""Up to sixty-four messages of a list at once: which live, which have a key, which key is next; see `simd_keys_plain`.
 
-Numbers come in four parts of sixteen, keys in two of thirty-two: all that is found is put together before the lanes are.
+Numbers are read in four parts of sixteen, keys in two of thirty-two; flags of all parts are joined at the end.
 """
 
 from __future__ import annotations
@@ -41,23 +41,23 @@ def _spread(builder, value, kind):
 
 
 def _keys(builder, keys, key_at, n, part):
-    """Thirty-two keys; of a part where there are none, the first ones again. Behind the keys of a list there is more of it."""
+    """Thirty-two keys. For a part beyond the end, the first keys again: a list extends beyond its keys."""
     at = builder.add(key_at, builder.select(builder.icmp_signed(">", n, _number(part)), _number(part), _number(0)))
     return builder.load(builder.bitcast(builder.gep(keys, [at]), _KEYS.as_pointer()), align=2)
 
 
-def _ahead(builder, lows, low_at, n, oldest, part):
-    """How far sixteen numbers are ahead, and which of them there are."""
+def _ahead(builder, numbers32, numbers32_start, n, oldest, part):
+    """The distances of sixteen numbers from `oldest`, and which of them exist."""
     is_there = first_lanes(builder, ir.Constant(_FLAGS, [1] * LANES), builder.sub(n, _number(part)))
-    found = loaded_lanes(builder, lows, builder.add(low_at, _number(part)), is_there)
-    return builder.sub(found, _spread(builder, oldest, INTS)), is_there
+    numbers = loaded_lanes(builder, numbers32, builder.add(numbers32_start, _number(part)), is_there)
+    return builder.sub(numbers, _spread(builder, oldest, INTS)), is_there
 
 
 def _joined(builder, flags, parts):
     """The flags of all parts as bits."""
     lanes = _number(0)
-    for part, own in zip(parts, flags, strict=True):
-        bits = builder.zext(builder.bitcast(own, ir.IntType(own.type.count)), _I64)
+    for part, flags_of_part in zip(parts, flags, strict=True):
+        bits = builder.zext(builder.bitcast(flags_of_part, ir.IntType(flags_of_part.type.count)), _I64)
         lanes = builder.or_(lanes, builder.shl(bits, _number(part)))
     return lanes
 
@@ -67,7 +67,7 @@ def _flags(builder, lanes, part, kind):
 
 
 def _reduced(builder, which, values):
-    """The least or largest number of all."""
+    """The least or largest of all numbers."""
     kind = values[0].type
     name = f"v{kind.count}i{kind.element.width}"
     both = ir.FunctionType(kind, [kind, kind])
@@ -80,10 +80,10 @@ def _reduced(builder, which, values):
 
 
 @declare(types.int64, None, types.int64, types.int64, types.int64)
-def _fast_living(builder, lows, low_at, n, oldest):
+def _fast_living(builder, numbers32, numbers32_start, n, oldest):
     flags = []
     for part in _PARTS:
-        ahead, is_there = _ahead(builder, lows, low_at, n, oldest, part)
+        ahead, is_there = _ahead(builder, numbers32, numbers32_start, n, oldest, part)
         flags.append(builder.and_(is_there, builder.icmp_signed(">=", ahead, constant(0))))
     return _joined(builder, flags, _PARTS)
 
@@ -91,34 +91,34 @@ def _fast_living(builder, lows, low_at, n, oldest):
 def _compared(how):
     @declare(*_OF_KEYS)
     def operation(builder, keys, key_at, n, border):
-        wanted = _spread(builder, border, _KEYS)
-        found = [builder.icmp_unsigned(how, _keys(builder, keys, key_at, n, part), wanted) for part in _KEY_PARTS]
-        return _joined(builder, found, _KEY_PARTS)
+        compared = _spread(builder, border, _KEYS)
+        parts = [builder.icmp_unsigned(how, _keys(builder, keys, key_at, n, part), compared) for part in _KEY_PARTS]
+        return _joined(builder, parts, _KEY_PARTS)
 
     return operation
 
 
-def _chosen(which, neutral, nothing):
+def _extreme(which, neutral, nothing):
     @declare(*_OF_KEYS)
     def operation(builder, keys, key_at, n, lanes):
         left_out = ir.Constant(_KEYS, [neutral] * KEY_LANES)
-        found = [
+        parts = [
             builder.select(_flags(builder, lanes, part, _KEY_FLAGS), _keys(builder, keys, key_at, n, part), left_out)
             for part in _KEY_PARTS
         ]
         is_none = builder.icmp_signed("==", lanes, _number(0))
-        return builder.select(is_none, _number(nothing), builder.zext(_reduced(builder, which, found), _I64))
+        return builder.select(is_none, _number(nothing), builder.zext(_reduced(builder, which, parts), _I64))
 
     return operation
 
 
 @declare(types.int64, None, types.int64, types.int64, types.int64, types.int64)
-def _fast_least_ahead(builder, lows, low_at, n, oldest, lanes):
-    found = []
+def _fast_least_ahead(builder, numbers32, numbers32_start, n, oldest, lanes):
+    parts = []
     for part in _PARTS:
-        ahead, _ = _ahead(builder, lows, low_at, n, oldest, part)
-        found.append(builder.select(_flags(builder, lanes, part, _FLAGS), ahead, constant(plain.NOTHING_ABOVE)))
-    return builder.sext(_reduced(builder, "smin", found), _I64)
+        ahead, _ = _ahead(builder, numbers32, numbers32_start, n, oldest, part)
+        parts.append(builder.select(_flags(builder, lanes, part, _FLAGS), ahead, constant(plain.NOTHING_ABOVE)))
+    return builder.sext(_reduced(builder, "smin", parts), _I64)
 
 
 _OPERATIONS = (plain.living, plain.high_lanes, plain.key_lanes, plain.smallest, plain.largest, plain.least_ahead)
@@ -130,5 +130,5 @@ elif LEVEL == "plain":
 else:
     living, least_ahead = _fast_living, _fast_least_ahead
     high_lanes, key_lanes = _compared(">="), _compared("==")
-    smallest = _chosen("umin", neutral=MOST_KEY, nothing=plain.NOTHING_ABOVE)
-    largest = _chosen("umax", neutral=0, nothing=plain.NOTHING_BELOW)
+    smallest = _extreme("umin", neutral=MOST_KEY, nothing=plain.NOTHING_ABOVE)
+    largest = _extreme("umax", neutral=0, nothing=plain.NOTHING_BELOW)

@@ -1,9 +1,9 @@
 """What `simd_keys` does, one message at a time.
 
-Messages of a list are two columns, keys of 16 bits and numbers of 32: `key_at` and `low_at` are where those of at most
-GROUP messages begin, of which there are `n`. Lanes are bits, one for each message. Whether those of keys from `n` on are set
-means nothing, and the last bit is the sign where all is compiled. One lives if its number is not before `oldest`; numbers go
-around. Borders are keys: from 0 to MOST_KEY.
+The messages of a list are two columns: 16-bit keys from `key_at` on, and 32-bit numbers from `numbers32_start` on. At most
+GROUP of them are read at once; `n` says how many. Lanes are bits, one per message. Bits of keys from `n` on have no meaning,
+and the last bit is the sign in compiled code. A message lives if its number is not before `oldest`; numbers wrap around.
+Borders are keys from 0 to MOST_KEY.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 GROUP = 64
-# So many keys are read together, whether or not there are as many.
+# This many keys are read together, even if there are fewer.
 KEY_LANES = 32
-# That of a score of 1, and of a little more, which is what rounding makes of it.
+# The key of a score of 1, and of slightly larger ones that result from rounding.
 MOST_KEY = (1 << 16) - 1
 NOTHING_ABOVE = (1 << 31) - 1
 NOTHING_BELOW = -1
@@ -21,21 +21,21 @@ _HALF, _WHOLE = 1 << 31, 1 << 32
 
 
 def ahead_of(low: Any, oldest: Any) -> int:
-    """How far one number is behind another one, below 0 if it is before it."""
+    """How far a number is after another one; negative if before."""
     return (int(low) - int(oldest) + _HALF) % _WHOLE - _HALF
 
 
-def living(lows: Any, low_at: int, n: int, oldest: int) -> int:
-    """Which messages live."""
+def living(numbers32: Any, numbers32_start: int, n: int, oldest: int) -> int:
+    """The messages that live."""
     lanes = 0
     for i in range(n):
-        if ahead_of(lows[low_at + i], oldest) >= 0:
+        if ahead_of(numbers32[numbers32_start + i], oldest) >= 0:
             lanes |= 1 << i
     return lanes
 
 
 def high_lanes(keys: Any, key_at: int, n: int, border: int) -> int:
-    """Which have a key of at least `border`."""
+    """The keys that are at least `border`."""
     lanes = 0
     for i in range(n):
         if keys[key_at + i] >= border:
@@ -44,7 +44,7 @@ def high_lanes(keys: Any, key_at: int, n: int, border: int) -> int:
 
 
 def key_lanes(keys: Any, key_at: int, n: int, key: int) -> int:
-    """Which have this key."""
+    """The keys that are equal to `key`."""
     lanes = 0
     for i in range(n):
         if keys[key_at + i] == key:
@@ -53,7 +53,7 @@ def key_lanes(keys: Any, key_at: int, n: int, key: int) -> int:
 
 
 def smallest(keys: Any, key_at: int, n: int, lanes: int) -> int:
-    """The least key of some messages, or NOTHING_ABOVE."""
+    """The least key of these lanes, or NOTHING_ABOVE."""
     least = NOTHING_ABOVE
     for i in range(n):
         if (lanes >> i) & 1:
@@ -62,7 +62,7 @@ def smallest(keys: Any, key_at: int, n: int, lanes: int) -> int:
 
 
 def largest(keys: Any, key_at: int, n: int, lanes: int) -> int:
-    """The largest key of some messages, or NOTHING_BELOW."""
+    """The largest key of these lanes, or NOTHING_BELOW."""
     most = NOTHING_BELOW
     for i in range(n):
         if (lanes >> i) & 1:
@@ -70,10 +70,10 @@ def largest(keys: Any, key_at: int, n: int, lanes: int) -> int:
     return most
 
 
-def least_ahead(lows: Any, low_at: int, n: int, oldest: int, lanes: int) -> int:
-    """How far the oldest of some messages that live is behind `oldest`, or NOTHING_ABOVE."""
+def least_ahead(numbers32: Any, numbers32_start: int, n: int, oldest: int, lanes: int) -> int:
+    """How far the oldest message of these lanes is after `oldest`, or NOTHING_ABOVE."""
     least = NOTHING_ABOVE
     for i in range(n):
         if (lanes >> i) & 1:
-            least = min(least, ahead_of(lows[low_at + i], oldest))
+            least = min(least, ahead_of(numbers32[numbers32_start + i], oldest))
     return least

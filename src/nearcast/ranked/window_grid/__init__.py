@@ -1,1 +1,1 @@
-"""The messages of each keyword, the frequent ones in blocks of neighbours: searched from the most promising block down."""
+"""Messages of the window in lists by keyword, long ones in blocks of neighbours, searched from the most promising block on."""

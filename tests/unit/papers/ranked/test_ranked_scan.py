@@ -1,4 +1,4 @@
-"""The index that files nothing says so."""
+"""An index without lists says so."""
 
 from __future__ import annotations
 

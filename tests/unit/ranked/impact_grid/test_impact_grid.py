@@ -1,4 +1,4 @@
-"""The impact grid where its lists are divided into classes and cells, rebuilt and joined by parts filed later."""
+"""The impact grid with classes, cells, rebuilds and delta parts."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from nearcast.errors import IndexParameterError
 from nearcast.testing.budget import current_budget
 from nearcast.testing.scenarios.ranked import run_ranked_worlds
 
-# Limits of which small worlds are beyond: from so few on there are classes, cells, parts, and everything is filed anew.
+# Limits made so small that small worlds have classes, cells, parts and rebuilds.
 SMALL = {
-    "build_part._LEAST_CLASSED": 2,
-    "build_part._LEAST_IN_CLASS": 1,
-    "build_part._LEAST_DIVIDED": 2,
-    "build_part._FIRST_ROOM": 1,
+    "rebuild._LEAST_CLASSED": 2,
+    "rebuild._LEAST_IN_CLASS": 1,
+    "rebuild._LEAST_DIVIDED": 2,
+    "rebuild._FIRST_CAPACITY": 1,
     "index._LEAST_WORDS": 1,
-    "index._FIRST_ROOM": 1,
+    "index._FIRST_CAPACITY": 1,
     "index._FIRST_WORDS": 1,
     "index._ENOUGH": 20,
-    "index._LEAST_SECOND": 8,
+    "index._LEAST_DELTA": 8,
     "index._LEAST_LATER": 10,
     "index._SAMPLES_LATER": 1,
 }
@@ -35,7 +35,7 @@ SMALL = {
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in SMALL.items():
         monkeypatch.setattr(f"nearcast.ranked.impact_grid.{name}", value)
-    monkeypatch.setattr("nearcast.ranked.expiry_calendar._FIRST_CHUNKS", 1)
+    monkeypatch.setattr("nearcast.ranked.run_state._FIRST_CHUNKS", 1)
 
 
 @pytest.mark.usefixtures("small")
@@ -69,11 +69,16 @@ def _world(seed: int, space: str, n: int, n_messages: int) -> tuple[pa.Table, li
     towns[:2] = (179.5, 70.0), (-61.0, -61.0)
 
     def rows(n: int, most: int) -> dict[str, Any]:
-        place = towns[rng.integers(0, 5, n)] + rng.normal(0, 0.5, (n, 2))
+        assign_cells = towns[rng.integers(0, 5, n)] + rng.normal(0, 0.5, (n, 2))
         if space == "lonlat":
-            place[:, 0] = (place[:, 0] + 180.0) % 360.0 - 180.0
+            assign_cells[:, 0] = (assign_cells[:, 0] + 180.0) % 360.0 - 180.0
         words = [(30 * rng.random(int(rng.integers(1, most))) ** 2).astype(np.int32).tolist() for _ in range(n)]
-        return {"id": np.arange(n), "keywords": pa.array(words, pa.list_(pa.int32())), "x": place[:, 0], "y": place[:, 1]}
+        return {
+            "id": np.arange(n),
+            "keywords": pa.array(words, pa.list_(pa.int32())),
+            "x": assign_cells[:, 0],
+            "y": assign_cells[:, 1],
+        }
 
     weights = np.where(rng.random(n) < 0.2, rng.integers(0, 2, n), rng.random(n))
     subscriptions = pa.table({**rows(n, 10), "k": rng.integers(1, 6, n).astype(np.int32), "spatial_weight": weights})
@@ -96,7 +101,7 @@ def test_longer_subscriptions_than_a_record_has_room_for(space: str) -> None:
     ]
     for part in parts[:2]:
         assert not any(ranker.publish_table(part).num_rows for ranker in rankers)
-    # With the next message the first are filed, the next few in a part of their own, the last one nowhere yet.
+    # At the next message the first are filed, the next few in a delta part, the last one in no list.
     for at, (first, n) in enumerate(((0, 80), (80, 7), (87, 1))):
         found, expected = (_steps(ranker.subscribe_table(subscriptions.slice(first, n))) for ranker in rankers)
         assert found == expected
@@ -112,7 +117,7 @@ def test_longer_subscriptions_than_a_record_has_room_for(space: str) -> None:
     stats = rankers[0].stats()
     assert stats["cells"] != 0
     assert stats["buffer"] == "floor"
-    assert "floor" in rankers[0].explain(nc.Message(-1, keywords=[1], location=(0.0, 0.0)), 0).path[0]
+    assert "threshold" in rankers[0].explain(nc.Message(-1, keywords=[1], location=(0.0, 0.0)), 0).path[0]
 
 
 def test_a_burst_of_equal_messages_keeps_the_newest() -> None:

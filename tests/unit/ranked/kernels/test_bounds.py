@@ -1,4 +1,4 @@
-"""Bounds of how near two points, and of how similar two sets of words, can be are never below how near and similar they are."""
+"""Bounds of proximity and of similarity are never below the exact values."""
 
 from __future__ import annotations
 
@@ -11,9 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nearcast.columns.messages import counted_sets_of
-from nearcast.ranked.kernels.bounds import N_FIGURES, coordinates, frame_of, gather_repeated, heft_with, nearest_possible
+from nearcast.ranked.kernels.bounds import (
+    N_FIGURES,
+    coordinates,
+    frame_of,
+    gather_repeated,
+    message_weight_at,
+    nearest_possible,
+)
 from nearcast.ranked.kernels.layouts import WindowArrays
-from nearcast.ranked.kernels.relevance import proximity
+from nearcast.ranked.kernels.scoring import proximity
 from nearcast.ranked.window import ArrivingMessages, MessageWindow
 
 
@@ -22,7 +29,7 @@ def test_no_point_is_nearer_than_its_bound(is_lonlat: bool, reach: float) -> Non
     rng = np.random.default_rng(3)
     n = 300
     x, y = rng.uniform(-1, 1, (2, n)) * ([[180.0], [90.0]] if is_lonlat else [[3.0], [2.0]])
-    # The poles, the antimeridian, or what is far beyond everything; and near neighbours.
+    # The poles, the antimeridian, or points far beyond everything; and near neighbours.
     x[:4], y[:4] = (-180.0, 180.0, 0.0, 90.0) if is_lonlat else (1e300, -1e300, 5.0, 0.0), (0.0, 0.0, 90.0, -90.0)
     other_x, other_y = x[rng.permutation(n)], y[rng.permutation(n)]
     other_x[100:] = (
@@ -56,9 +63,9 @@ def _window(messages: list[list[int]], weights: np.ndarray) -> WindowArrays:
     return window.layout()
 
 
-def _heft(window: WindowArrays, place: int, at: int, frequency: np.ndarray) -> float:
+def _message_weight(window: WindowArrays, place: int, at: int, frequency: np.ndarray) -> float:
     repeated = np.empty(6 * N_FIGURES)
-    return float(heft_with(frequency, window, place, at, repeated, gather_repeated(frequency, window, place, repeated)))
+    return float(message_weight_at(frequency, window, place, at, repeated, gather_repeated(frequency, window, place, repeated)))
 
 
 @settings(max_examples=60, deadline=None)
@@ -78,24 +85,24 @@ def test_words_in_common_are_worth_no_more_than_the_heft_for_the_rarest_says(
     rarity = [(int(frequency[word]) if word < len(frequency) else 0, word) for word in window.keyword[:n].tolist()]
     averages = []
     for at in range(n):
-        heft = _heft(window, 0, at, frequency)
+        message_weight = _message_weight(window, 0, at, frequency)
         others = [other for other in range(n) if rarity[other] > rarity[at]]
-        for chosen in (set_ for size in range(len(others) + 1) for set_ in combinations(others, size)):
-            common = window.keyword[[at, *chosen]]
-            product = sum(int(window.n_times[own]) * weight[window.keyword[own]] ** 2 for own in (at, *chosen))
-            assert product / length <= heft * float((weight[common] ** 2).sum()) * (1 + 1e-12)
+        for selected in (set_ for size in range(len(others) + 1) for set_ in combinations(others, size)):
+            common = window.keyword[[at, *selected]]
+            product = sum(int(window.n_times[own]) * weight[window.keyword[own]] ** 2 for own in (at, *selected))
+            assert product / length <= message_weight * float((weight[common] ** 2).sum()) * (1 + 1e-12)
             if weight[window.keyword[at]] > 0:
                 averages.append((at, product / float((weight[common] ** 2).sum()) / length))
-    # And some words are worth as much.
+    # And some sets of words reach the bound.
     for at in {own for own, _ in averages}:
         assert max(average for own, average in averages if own == at) == pytest.approx(
-            _heft(window, 0, at, frequency), rel=1e-8
+            _message_weight(window, 0, at, frequency), rel=1e-8
         )
 
 
 def test_a_word_that_is_repeated_says_little_of_rarer_ones() -> None:
     window = _window([[0, 1, 1, 1, 1, 1]], np.array([4.0, 1.0]))
     frequency = np.array([1, 9])
-    assert _heft(window, 0, 0, frequency) == pytest.approx((16 + 5) / 17 / window.length[0])
-    # The rarer word cannot be in common where the other one is the rarest that is.
-    assert _heft(window, 0, 1, frequency) == pytest.approx(5 / window.length[0])
+    assert _message_weight(window, 0, 0, frequency) == pytest.approx((16 + 5) / 17 / window.length[0])
+    # The rarer word cannot be shared where the other one is the rarest shared one.
+    assert _message_weight(window, 0, 1, frequency) == pytest.approx(5 / window.length[0])

@@ -1,4 +1,4 @@
-"""What the words in common of a message and a subscription add up to, by lanes and word by word."""
+"""The sum over the words that a message and a subscription share, by lanes and word by word."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ N_KEYWORDS, GONE = 60, 7
 
 
 @kernel
-def dots_of_all(subscribers, window, common, dots):  # type: ignore[no-untyped-def]
+def dots_of_all(subscriptions, window, common, dots):  # type: ignore[no-untyped-def]
     n_places = window.keyword_start.size - 1
     for s in range(dots.size // n_places):
         for place in range(n_places):
-            dots[s * n_places + place] = dot_of(subscribers, window, s, place, common)
+            dots[s * n_places + place] = dot_of(subscriptions, window, s, place, common)
 
 
 def runs_of(draw: np.random.Generator, sizes: list[int]) -> tuple[np.ndarray, np.ndarray]:
-    """Sets of keywords that rise, one behind the other, and where each begins."""
+    """Sets of ascending keywords, one after the other, and where each begins."""
     sets = [np.sort(draw.choice(N_KEYWORDS, size, replace=False)) for size in sizes]
     return np.cumsum([0, *sizes]), np.concatenate(sets).astype(np.int32)
 
@@ -33,12 +33,12 @@ def test_sums_are_those_of_the_words_in_common_from_the_smallest_value_up(seed: 
     wanted = draw.integers(1, 9, 40).tolist()
     start, keyword = runs_of(draw, wanted)
     n, half = len(wanted), np.full(len(wanted), 0.5)
-    subscribers = RankedSubscriptions()
+    subscriptions = RankedSubscriptions()
     batch = RankedSubscriptionBatch(np.arange(n, dtype=np.int32), half, half, half, np.ones(n, np.int32), start, keyword)
-    subscribers.put(batch, np.ones(N_KEYWORDS))
-    # Words that are in messages stand behind those of a record, too; of one that is gone all do.
-    subscribers.forget_words(np.array([GONE], np.int32))
-    rows = subscribers.layout()
+    subscriptions.put(batch, np.ones(N_KEYWORDS))
+    # Words of messages also stand after those of a record; for a removed subscription all do.
+    subscriptions.clear_keywords(np.array([GONE], np.int32))
+    rows = subscriptions.layout()
     for s in range(n):
         if wanted[s] < 5:
             rows.record_words[2 * RECORD * s + WORDS + wanted[s] : 2 * RECORD * s + WORDS + 5] = draw.integers(0, N_KEYWORDS)

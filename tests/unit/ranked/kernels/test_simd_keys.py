@@ -15,8 +15,8 @@ SOME_KEYS = (0, 1, 3, (1 << 15) - 1, 1 << 15, MOST_KEY - 1, MOST_KEY)
 
 
 @kernel
-def _living(lows, low_at, n, oldest):  # type: ignore[no-untyped-def]
-    return simd_keys.living(lows, low_at, n, oldest)
+def _living(numbers32, numbers32_start, n, oldest):  # type: ignore[no-untyped-def]
+    return simd_keys.living(numbers32, numbers32_start, n, oldest)
 
 
 @kernel
@@ -40,8 +40,8 @@ def _largest(keys, key_at, n, lanes):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _least_ahead(lows, low_at, n, oldest, lanes):  # type: ignore[no-untyped-def]
-    return simd_keys.least_ahead(lows, low_at, n, oldest, lanes)
+def _least_ahead(numbers32, numbers32_start, n, oldest, lanes):  # type: ignore[no-untyped-def]
+    return simd_keys.least_ahead(numbers32, numbers32_start, n, oldest, lanes)
 
 
 # Numbers go around: the largest is before the smallest.
@@ -70,8 +70,8 @@ def check_keys_by_hand() -> None:
     keys[1:7] = KEYS
     numbers, plain = np.array([7, *NUMBERS], np.int32), simd_keys_plain
     for living in (_living, plain.living):
-        for lows, oldest, lanes in LIVING:
-            assert living(np.array([7, *lows], np.int32), 1, len(lows), oldest) & BITS == lanes, (living, lows)
+        for numbers32, oldest, lanes in LIVING:
+            assert living(np.array([7, *numbers32], np.int32), 1, len(numbers32), oldest) & BITS == lanes, (living, numbers32)
     for operation, answers in (
         (_high_lanes, AT_LEAST),
         (plain.high_lanes, AT_LEAST),
@@ -104,19 +104,23 @@ def check_keys(n: int) -> None:
     seen = set()
     for oldest in (0, 5, (1 << 31) - 3, -(1 << 31) + 2):
         for _ in range(20):
-            lows = (oldest + rng.integers(-8, 8, n) + (1 << 31)) % (1 << 32) - (1 << 31)
+            numbers32 = (oldest + rng.integers(-8, 8, n) + (1 << 31)) % (1 << 32) - (1 << 31)
             # The last of all: no number behind is read. Keys are, up to thirty-two together, and do not count.
             keys = rng.choice(SOME_KEYS, 1 + -(-max(1, n) // KEY_LANES) * KEY_LANES).astype(np.uint16)
-            lows = np.concatenate([[7], lows]).astype(np.int32)
-            alive, there = plain.living(lows, 1, n, oldest), (1 << n) - 1
-            assert _living(lows, 1, n, oldest) & BITS == alive
+            numbers32 = np.concatenate([[7], numbers32]).astype(np.int32)
+            alive, there = plain.living(numbers32, 1, n, oldest), (1 << n) - 1
+            assert _living(numbers32, 1, n, oldest) & BITS == alive
             for fast, twin in ((_high_lanes, plain.high_lanes), (_key_lanes, plain.key_lanes)):
                 for border in SOME_KEYS:
                     assert fast(keys, 1, n, border) & there == twin(keys, 1, n, border)
             for some in (alive, alive & plain.high_lanes(keys, 1, n, 3), alive & ~plain.high_lanes(keys, 1, n, MOST_KEY), 0):
                 lanes = np.uint64(some).astype(np.int64)
-                answers = [_smallest(keys, 1, n, lanes), _largest(keys, 1, n, lanes), _least_ahead(lows, 1, n, oldest, lanes)]
+                answers = [
+                    _smallest(keys, 1, n, lanes),
+                    _largest(keys, 1, n, lanes),
+                    _least_ahead(numbers32, 1, n, oldest, lanes),
+                ]
                 seen.update(answers)
                 expected = [plain.smallest(keys, 1, n, some), plain.largest(keys, 1, n, some)]
-                assert answers == [*expected, plain.least_ahead(lows, 1, n, oldest, some)]
+                assert answers == [*expected, plain.least_ahead(numbers32, 1, n, oldest, some)]
     assert n == 0 or len(seen) > 5

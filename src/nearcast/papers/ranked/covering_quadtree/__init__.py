@@ -1,1 +1,1 @@
-"""Each subscription in cells that cover the plane, fine around it and coarse far away, with lists by cell and keyword."""
+"""Each subscription in cells that cover the plane, fine near it and coarse far away, with lists by cell and keyword."""

@@ -1,1 +1,1 @@
-"""Each subscription in the list of each of its keywords, each list in groups that are pruned as a whole."""
+"""Each subscription in the lists of its keywords, each list in groups that are pruned as a whole."""

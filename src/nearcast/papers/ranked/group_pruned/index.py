@@ -1,4 +1,7 @@
-"""Lists by keyword whose groups are passed over as a whole where none of their members can be reached."""
+"""`group_pruned`: lists by keyword in groups; a group is skipped if no member can be reached.
+
+`individually_pruned` has the same lists and tests every entry: the difference is what groups save.
+"""
 
 from __future__ import annotations
 
@@ -13,41 +16,41 @@ from nearcast.columns.growing import resized, resized_fields
 from nearcast.engine.registry import Parameters
 from nearcast.errors import IndexParameterError
 from nearcast.kernels.pools import N_CLASSES, NO_CHUNK
-from nearcast.papers.ranked.group_pruned.kernels.insert import file_many, find_entry, rekey_many, unfile_many
-from nearcast.papers.ranked.group_pruned.kernels.match import run_ticks
-from nearcast.papers.ranked.group_pruned.layout import (
+from nearcast.papers.ranked.group_pruned.kernels.group import (
     ENTRIES,
     FILED,
     GROUPS,
     LAST_RANK,
     MOST,
+    N_BOUNDS,
     N_FIELDS,
-    N_SIDES,
-    UNFILED,
-    Filing,
-    ListArrays,
+    UNRANKED,
+    GroupedListArrays,
+    GroupingRules,
 )
-from nearcast.papers.ranked.skyband.tick_index import Scene, TickIndex
+from nearcast.papers.ranked.group_pruned.kernels.insert import find_entry, insert_many, rekey_many, remove_many
+from nearcast.papers.ranked.group_pruned.kernels.match import run_ticks
+from nearcast.papers.ranked.skyband.tick_index import TickArrays, TickIndex
 from nearcast.ranked.index import DistanceScale
-from nearcast.ranked.kernels.run_layout import PLACE, Rules
+from nearcast.ranked.kernels.layouts import POSITION, TickRules
 from nearcast.ranked.subscriptions import RankedSubscriptions
 
 _BY_KEYWORD: dict[str, tuple[type[np.generic], int]] = {
-    "rank": (np.int32, UNFILED),
+    "rank": (np.int32, UNRANKED),
     "weight": (np.float64, 0),
     "first_group": (np.int64, 0),
     "n_groups": (np.int32, 0),
-    "group_room": (np.int32, 0),
+    "group_capacity": (np.int32, 0),
 }
-_BY_GROUP = {"first_entry": np.int64, "n_entries": np.int32, "entry_room": np.int32, "follows": np.int64}
-# So many subscriptions wait to be scored, while what is known of them is on its way from memory.
+_BY_GROUP = {"first_entry": np.int64, "n_entries": np.int32, "entry_capacity": np.int32, "follows": np.int64}
+# This many subscriptions wait to be scored, while their records are prefetched.
 _PENDING = 256
-_LOOKED = ("lists_seen", "groups_seen", "groups_placed", "groups_entered", "entries_seen", "scored")
+_COUNT_NAMES = ("lists_seen", "groups_seen", "groups_placed", "groups_entered", "entries_seen", "scored")
 
 
 @dataclass(frozen=True, slots=True)
 class GroupParameters(Parameters):
-    """`group_size`: most members of a group; `weight_groups`: the finest division by spatial weight is one part in so many."""
+    """`group_size`: most members of a group; `weight_groups`: the finest division by spatial weight, in parts of 1."""
 
     group_size: int = 8
     weight_groups: int = 10
@@ -60,7 +63,7 @@ class GroupParameters(Parameters):
 
 
 class GroupPruned(TickIndex):
-    """Each subscription is filed under all its keywords; groups are alike in place, spatial weight and share of the keyword."""
+    """Each subscription is filed under all its keywords, in groups similar in location, spatial weight and keyword share."""
 
     name = "group_pruned"
     aliases = ("igpt",)
@@ -70,61 +73,65 @@ class GroupPruned(TickIndex):
     is_grouped = True
     """Whether groups are tested as a whole, and left early."""
 
-    # Thresholds that rose by less are not filed anew: pruning with a lower one is right.
+    # Thresholds that rose by less are not filed again: pruning with a lower one is correct.
     laziness = 0.005
 
     def __init__(self, parameters: GroupParameters) -> None:
         super().__init__(parameters)
         self._clear(DistanceScale(False, 1.0))
-        self._looked = np.zeros(len(_LOOKED), np.int64)
+        self._counts = np.zeros(len(_COUNT_NAMES), np.int64)
 
-    def _clear(self, ground: DistanceScale) -> None:
+    def _clear(self, distances: DistanceScale) -> None:
         assert isinstance(self.parameters, GroupParameters)
-        self._ground = ground
-        self._filing = Filing(*ground, self.parameters.group_size, 1.0 / self.parameters.weight_groups)
+        self._distances = distances
+        self._grouping = GroupingRules(*distances, self.parameters.group_size, 1.0 / self.parameters.weight_groups)
         empty: dict[str, NDArray[Any]] = {name: np.empty(0, dtype) for name, (dtype, _) in _BY_KEYWORD.items()}
         empty |= {name: np.empty(0, dtype) for name, dtype in _BY_GROUP.items()}
-        empty |= {"side": np.empty((N_SIDES, 0)), "subscriber": np.empty(0, np.int32), "entry": np.empty(0, np.float32)}
+        empty |= {"bound": np.empty((N_BOUNDS, 0)), "subscription": np.empty(0, np.int32), "entry": np.empty(0, np.float32)}
         empty |= {"after": np.empty(0, np.int64)}
         empty |= {name: np.full(N_CLASSES, NO_CHUNK, np.int64) for name in ("free_groups", "free_entries")}
-        self._lists = ListArrays(**empty, used=np.zeros(5, np.int64), key=np.empty(0))
+        self._lists = GroupedListArrays(**empty, used=np.zeros(5, np.int64), key=np.empty(0))
         self._stamp = np.zeros(1, np.int64)
         self._message, self._bits = np.empty((4, 0)), np.empty(0, np.int64)
         self._over, self._opened, self._pending = np.empty(0), np.empty(0, np.int64), np.empty(_PENDING, np.int32)
 
     # --- subscriptions -----------------------------------------------------------------------------------------------
 
-    def build(self, subscribers: RankedSubscriptions, threshold: NDArray[np.float64], ground: DistanceScale) -> None:
-        self._clear(ground)
-        self.insert(subscribers, threshold, subscribers.alive())
+    def build(self, subscriptions: RankedSubscriptions, threshold: NDArray[np.float64], distances: DistanceScale) -> None:
+        self._clear(distances)
+        self.insert(subscriptions, threshold, subscriptions.alive())
 
-    def insert(self, subscribers: RankedSubscriptions, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
-        self._rank_keywords(subscribers, numbers)
-        n = subscribers.n
-        # Some to spare, so that not every single subscription that is new copies all of them.
+    def insert(self, subscriptions: RankedSubscriptions, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
+        self._rank_keywords(subscriptions, numbers)
+        n = subscriptions.n
+        # With a reserve, so that not every new subscription copies the array.
         self._lists = resized_fields(self._lists, {"key": n + n // 8}, needed=n)
-        rows, done = subscribers.layout(), 0
+        rows, done = subscriptions.layout(), 0
         while True:
-            done = int(file_many(self._lists, rows, threshold, numbers, done, self._filing))
+            done = int(insert_many(self._lists, rows, threshold, numbers, done, self._grouping))
             if done == len(numbers):
                 return
-            self._give_room(rows.n_words[numbers[done]])
+            self._reserve(rows.n_words[numbers[done]])
 
-    def delete(self, subscribers: RankedSubscriptions, numbers: NDArray[np.int32]) -> None:
-        unfile_many(self._lists, subscribers.layout(), numbers)
+    def delete(self, subscriptions: RankedSubscriptions, numbers: NDArray[np.int32]) -> None:
+        remove_many(self._lists, subscriptions.layout(), numbers)
 
-    def lowered(self, subscribers: RankedSubscriptions, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
-        # One that has risen before, and was not filed anew, may still be above the key.
+    def thresholds_lowered(
+        self, subscriptions: RankedSubscriptions, threshold: NDArray[np.float64], numbers: NDArray[np.int32]
+    ) -> None:
+        # A threshold that rose without being filed again may still be above the key.
         below = numbers[threshold[numbers] < self._lists.key[numbers]]
-        rekey_many(self._lists, subscribers.layout(), threshold, below)
+        rekey_many(self._lists, subscriptions.layout(), threshold, below)
 
-    def raised(self, subscribers: RankedSubscriptions, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
+    def thresholds_raised(
+        self, subscriptions: RankedSubscriptions, threshold: NDArray[np.float64], numbers: NDArray[np.int32]
+    ) -> None:
         above = numbers[threshold[numbers] > self._lists.key[numbers] + self.laziness]
-        rekey_many(self._lists, subscribers.layout(), threshold, above)
+        rekey_many(self._lists, subscriptions.layout(), threshold, above)
 
-    def _rank_keywords(self, subscribers: RankedSubscriptions, numbers: NDArray[np.int32]) -> None:
-        """Give keywords that are new a place in the order, before all others; the rarest of them first."""
-        rows = subscribers.layout()
+    def _rank_keywords(self, subscriptions: RankedSubscriptions, numbers: NDArray[np.int32]) -> None:
+        """Rank new keywords before all others, the rarest of them first."""
+        rows = subscriptions.layout()
         length = rows.n_words[numbers].astype(np.int64)
         at = np.repeat(rows.first[numbers] - np.cumsum(length) + length, length) + np.arange(int(length.sum()))
         words, count = np.unique(rows.keyword[at], return_counts=True)
@@ -133,64 +140,82 @@ class GroupPruned(TickIndex):
             n_words = int(words[-1]) + 1 + n_known // 4
             grown = {name: resized(getattr(self._lists, name), n_words, fill) for name, (_, fill) in _BY_KEYWORD.items()}
             self._lists = self._lists._replace(**grown)
-        is_new = self._lists.rank[words] == UNFILED
+        is_new = self._lists.rank[words] == UNRANKED
         new, order = words[is_new], np.argsort(-count[is_new], kind="stable")
         last = int(self._lists.used[LAST_RANK])
         self._lists.rank[new[order]] = last - 1 - np.arange(len(new))
         self._lists.weight[new] = rows.weight_of[new]
         self._lists.used[LAST_RANK] = last - len(new)
 
-    def _give_room(self, n_words: int) -> None:
-        """More room for groups and entries, at least for a subscription with so many keywords."""
+    def _reserve(self, n_words: int) -> None:
+        """Reserve memory for groups and entries, at least for a subscription with `n_words` keywords."""
         lists = self._lists
         n_longest = int(lists.used[MOST])
         n_groups = lists.n_entries.size * 5 // 4 + int(n_words) * (n_longest + n_longest // 4 + 8)
-        n_entries = lists.subscriber.size * 5 // 4 + int(n_words) * 4 * (self._filing.group_size + 8)
-        n = dict.fromkeys((*_BY_GROUP, "side"), n_groups) | dict.fromkeys(("subscriber", "after"), n_entries)
+        n_entries = lists.subscription.size * 5 // 4 + int(n_words) * 4 * (self._grouping.group_size + 8)
+        n = dict.fromkeys((*_BY_GROUP, "bound"), n_groups) | dict.fromkeys(("subscription", "after"), n_entries)
         self._lists = resized_fields(lists, n | {"entry": n_entries * N_FIELDS})
 
     # --- messages ----------------------------------------------------------------------------------------------------
 
-    def run_ticks(self, scene: Scene, last: int, rules: Rules) -> int:
-        n_subscribers = len(scene.subscribers.is_alive)
-        if n_subscribers >= len(self._stamp):
-            # The last one counts messages.
-            self._stamp = np.zeros(2 * n_subscribers + 1, np.int64)
-        n_words = int(np.diff(scene.window.keyword_start[int(scene.run.at[PLACE]) : last + 1]).max(initial=0))
+    def run_ticks(self, arrays: TickArrays, last: int, rules: TickRules) -> int:
+        n_subscriptions = len(arrays.subscriptions.is_alive)
+        if n_subscriptions >= len(self._stamp):
+            # The last element counts messages.
+            self._stamp = np.zeros(2 * n_subscriptions + 1, np.int64)
+        n_words = int(np.diff(arrays.window.keyword_start[int(arrays.run.at[POSITION]) : last + 1]).max(initial=0))
         if n_words > self._message.shape[1]:
             self._message, self._bits = np.empty((4, 2 * n_words)), np.empty(2 * n_words, np.int64)
         n_groups = int(self._lists.used[MOST])
         if n_groups > len(self._over):
             self._over, self._opened = np.empty(2 * n_groups), np.empty(2 * n_groups, np.int64)
-        scratch = (self._message, self._bits, self._over, self._opened, self._pending, self._stamp, self._looked)
-        return int(run_ticks(self._lists, self._ground, scratch, self.is_grouped, *scene, last, rules))
+        scratch = (self._message, self._bits, self._over, self._opened, self._pending, self._stamp, self._counts)
+        return int(run_ticks(self._lists, self._distances, scratch, self.is_grouped, *arrays, last, rules))
 
     # --- insight and disk --------------------------------------------------------------------------------------------
 
-    def explain(self, subscribers: RankedSubscriptions, number: int) -> list[str]:
-        rows, lists = subscribers.layout(), self._lists
-        told = []
+    def explain(self, subscriptions: RankedSubscriptions, number: int) -> list[str]:
+        rows, lists = subscriptions.layout(), self._lists
+        lines = []
         for word in rows.keyword[rows.first[number] : rows.first[number] + rows.n_words[number]].tolist():
-            group, place = find_entry(lists, rows, number, word)
+            group, position = find_entry(lists, rows, number, word)
             of = f"group {group - lists.first_group[word] + 1} of {lists.n_groups[word]}"
-            at = place - lists.first_entry[group] + 1
-            told.append(f"keyword {word}: {of}, place {at} of {lists.n_entries[group]}, threshold {lists.key[number]:.6g}")
-        return told
+            at = position - lists.first_entry[group] + 1
+            lines.append(f"keyword {word}: {of}, place {at} of {lists.n_entries[group]}, threshold {lists.key[number]:.6g}")
+        return lines
 
     def stats(self) -> dict[str, int | float]:
         lists = self._lists
         n_groups = int(lists.n_groups.sum())
         sizes = {"lists": int(np.count_nonzero(lists.n_groups)), "groups": n_groups, "filed": int(lists.used[FILED])}
-        return {**super().stats(), **sizes, **dict(zip(_LOOKED, self._looked.tolist(), strict=True))}
+        return {**super().stats(), **sizes, **dict(zip(_COUNT_NAMES, self._counts.tolist(), strict=True))}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         lists = self._lists
         n_groups, n_entries = int(lists.used[GROUPS]), int(lists.used[ENTRIES])
         used = {name: getattr(lists, name)[:n_groups] for name in _BY_GROUP}
-        used |= {"side": lists.side[:, :n_groups], "subscriber": lists.subscriber[:n_entries]}
+        used |= {"bound": lists.bound[:, :n_groups], "subscription": lists.subscription[:n_entries]}
         used |= {"entry": lists.entry[: n_entries * N_FIELDS], "after": lists.after[:n_entries]}
         return {**lists._asdict(), **used}
 
-    def restore(self, arrays: Mapping[str, NDArray[Any]], ground: DistanceScale) -> None:
-        self._clear(ground)
-        self._lists = ListArrays(**{name: np.ascontiguousarray(array) for name, array in arrays.items()})
+    def restore(self, arrays: Mapping[str, NDArray[Any]], distances: DistanceScale) -> None:
+        self._clear(distances)
+        self._lists = GroupedListArrays(**{name: np.ascontiguousarray(array) for name, array in arrays.items()})
+
+
+@dataclass(frozen=True, slots=True)
+class EntryParameters(GroupParameters):
+    """Groups are read from beginning to end, so larger ones, contiguous in memory, are better."""
+
+    group_size: int = 48
+
+
+class IndividuallyPruned(GroupPruned):
+    """The lists of `group_pruned`, read from beginning to end."""
+
+    name = "individually_pruned"
+    aliases = ("ipt",)
+    paper = "Wang et al., Skype (VLDB 2016)"
+    summary = "lists by keyword, every entry tested by words, place and threshold"
+    parameters_class = EntryParameters
+    is_grouped = False

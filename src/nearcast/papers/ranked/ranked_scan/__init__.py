@@ -1,1 +1,1 @@
-"""Every subscription is looked at for every message."""
+"""Every subscription is scored for every message."""

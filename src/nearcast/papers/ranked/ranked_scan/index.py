@@ -1,4 +1,4 @@
-"""The index that files nothing: small numbers of subscriptions, and a second opinion on the others."""
+"""`ranked_scan`: no index; for small numbers of subscriptions, and to compare the others with."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from nearcast.engine.registry import Parameters
 from nearcast.papers.ranked.ranked_scan.kernels import run_ticks
-from nearcast.papers.ranked.skyband.tick_index import Scene, TickIndex
+from nearcast.papers.ranked.skyband.tick_index import TickArrays, TickIndex
 from nearcast.ranked.index import DistanceScale
-from nearcast.ranked.kernels.run_layout import Rules
+from nearcast.ranked.kernels.layouts import TickRules
 from nearcast.ranked.subscriptions import RankedSubscriptions
 
 
 class RankedScan(TickIndex):
-    """Looks at every subscription for every message."""
+    """Scores every subscription for every message."""
 
     name = "ranked_scan"
     paper = "none"
@@ -25,39 +25,43 @@ class RankedScan(TickIndex):
 
     def __init__(self, parameters: Parameters) -> None:
         super().__init__(parameters)
-        self._ground = DistanceScale(False, 1.0)
+        self._distances = DistanceScale(False, 1.0)
         self._spread = np.zeros(0)
 
-    def build(self, subscribers: RankedSubscriptions, threshold: NDArray[np.float64], ground: DistanceScale) -> None:
-        self._ground = ground
+    def build(self, subscriptions: RankedSubscriptions, threshold: NDArray[np.float64], distances: DistanceScale) -> None:
+        self._distances = distances
 
-    def insert(self, subscribers: RankedSubscriptions, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
+    def insert(self, subscriptions: RankedSubscriptions, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
         """Nothing to file."""
 
-    def delete(self, subscribers: RankedSubscriptions, numbers: NDArray[np.int32]) -> None:
+    def delete(self, subscriptions: RankedSubscriptions, numbers: NDArray[np.int32]) -> None:
         """Nothing is filed."""
 
-    def lowered(self, subscribers: RankedSubscriptions, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
-        """Thresholds are read where they are."""
+    def thresholds_lowered(
+        self, subscriptions: RankedSubscriptions, threshold: NDArray[np.float64], numbers: NDArray[np.int32]
+    ) -> None:
+        """Thresholds are read from the buffers."""
 
-    def raised(self, subscribers: RankedSubscriptions, threshold: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
-        """Thresholds are read where they are."""
+    def thresholds_raised(
+        self, subscriptions: RankedSubscriptions, threshold: NDArray[np.float64], numbers: NDArray[np.int32]
+    ) -> None:
+        """Thresholds are read from the buffers."""
 
-    def run_ticks(self, scene: Scene, last: int, rules: Rules) -> int:
-        n_keywords = 1 + max((int(words.max()) for words in _keywords(scene) if words.size), default=0)
+    def run_ticks(self, arrays: TickArrays, last: int, rules: TickRules) -> int:
+        n_keywords = 1 + max((int(words.max()) for words in _keywords(arrays) if words.size), default=0)
         if n_keywords > self._spread.size:
             self._spread = np.zeros(2 * n_keywords)
-        return int(run_ticks(self._ground, self._spread, *scene, last, rules))
+        return int(run_ticks(self._distances, self._spread, *arrays, last, rules))
 
-    def explain(self, subscribers: RankedSubscriptions, number: int) -> list[str]:
+    def explain(self, subscriptions: RankedSubscriptions, number: int) -> list[str]:
         return ["every subscription is scored"]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         return {}
 
-    def restore(self, arrays: Mapping[str, NDArray[Any]], ground: DistanceScale) -> None:
-        self._ground = ground
+    def restore(self, arrays: Mapping[str, NDArray[Any]], distances: DistanceScale) -> None:
+        self._distances = distances
 
 
-def _keywords(scene: Scene) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    return scene.subscribers.keyword, scene.window.keyword
+def _keywords(arrays: TickArrays) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    return arrays.subscriptions.keyword, arrays.window.keyword

@@ -5,38 +5,48 @@ from __future__ import annotations
 from nearcast.kernels.compile import kernel
 from nearcast.kernels.layouts import CANDIDATES
 from nearcast.papers.ranked.skyband.kernels.ticks import finish_tick
-from nearcast.ranked.kernels.relevance import proximity, relevance, similarity, steady_sum
-from nearcast.ranked.kernels.run_layout import ALL_ARRIVED, DONE, N_CANDIDATES, UNFINISHED
+from nearcast.ranked.kernels.layouts import ALL_ARRIVED, DONE, N_CANDIDATES, UNFINISHED
+from nearcast.ranked.kernels.scoring import proximity, relevance, similarity, steady_sum
 from nearcast.ranked.kernels.window import next_arrival
 
 
 @kernel
-def run_ticks(ground, spread, subscribers, window, buffers, calendar, journal, run, changes, last, rules):
+def run_ticks(distances, spread, subscriptions, window, buffers, calendar, snapshots, run, changes, last, rules):
     """See `TickIndex.run_ticks`; `spread` has a value for each keyword and is all zero between messages."""
     while True:
-        place = next_arrival(window, run, last, rules.is_timed)
-        if place == ALL_ARRIVED:
+        position = next_arrival(window, run, last, rules.is_timed)
+        if position == ALL_ARRIVED:
             return DONE
-        if place != UNFINISHED:
-            run.at[N_CANDIDATES] = find_candidates(ground, spread, subscribers, window, buffers, run, place)
-        stopped = finish_tick(subscribers, window, buffers, calendar, journal, run, changes, rules)
+        if position != UNFINISHED:
+            run.at[N_CANDIDATES] = find_candidates(distances, spread, subscriptions, window, buffers, run, position)
+        stopped = finish_tick(subscriptions, window, buffers, calendar, snapshots, run, changes, rules)
         if stopped != DONE:
             return stopped
 
 
 @kernel
-def find_candidates(ground, spread, subscribers, window, buffers, run, place):
-    """Write the subscriptions whose threshold the message reaches, with its scores; returns how many."""
-    is_lonlat, max_distance = ground
-    begin, end = window.keyword_start[place], window.keyword_start[place + 1]
-    x, y, message_length = window.x[place], window.y[place], window.length[place]
+def find_candidates(distances, spread, subscriptions, window, buffers, run, position):
+    """Write the subscriptions whose threshold the message reaches, with scores; returns their number."""
+    is_lonlat, max_distance = distances
+    begin, end = window.keyword_start[position], window.keyword_start[position + 1]
+    x, y, message_length = window.x[position], window.y[position], window.length[position]
     value, message_keyword = window.value, window.keyword
-    first, n_words, keyword, is_alive = subscribers.first, subscribers.n_words, subscribers.keyword, subscribers.is_alive
-    own_x, own_y, weight, length = subscribers.x, subscribers.y, subscribers.spatial_weight, subscribers.length
+    first, n_words, keyword, is_alive = (
+        subscriptions.first,
+        subscriptions.n_words,
+        subscriptions.keyword,
+        subscriptions.is_alive,
+    )
+    subscription_x, subscription_y, weight, length = (
+        subscriptions.x,
+        subscriptions.y,
+        subscriptions.spatial_weight,
+        subscriptions.length,
+    )
     threshold, common = buffers.threshold, run.scores
     for at in range(begin, end):
         spread[message_keyword[at]] = value[at]
-    n_found = 0
+    n_reached = 0
     n_tested = 0
     for s in range(threshold.size):
         if is_alive[s] == 0:
@@ -50,13 +60,13 @@ def find_candidates(ground, spread, subscribers, window, buffers, run, place):
         if n_common == 0:
             continue
         similar = similarity(steady_sum(common, n_common), message_length, length[s])
-        near = proximity(is_lonlat, max_distance, own_x[s], own_y[s], x, y)
+        near = proximity(is_lonlat, max_distance, subscription_x[s], subscription_y[s], x, y)
         score = relevance(weight[s], near, similar)
         if score >= threshold[s]:
-            run.candidate[n_found] = s
-            run.candidate_score[n_found] = score
-            n_found += 1
+            run.candidate[n_reached] = s
+            run.candidate_score[n_reached] = score
+            n_reached += 1
     for at in range(begin, end):
         spread[message_keyword[at]] = 0.0
     run.counters[CANDIDATES] += n_tested
-    return n_found
+    return n_reached

@@ -1,1 +1,1 @@
-"""The messages of the window in trees of boxes, each box with the words that are in it."""
+"""Messages of the window in trees of boxes, each box with the words of its messages."""

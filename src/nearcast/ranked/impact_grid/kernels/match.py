@@ -1,4 +1,7 @@
-"""Which lists some messages are to be looked for in, and a look at each of these lists."""
+"""Find the subscriptions that messages reach: choose lists, scan them, score the candidates.
+
+The steps run for a few messages at a time, so that what the next step reads is prefetched, and still in the cache.
+"""
 
 from __future__ import annotations
 
@@ -8,137 +11,148 @@ from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.kernels.simd import append_lanes, move_within, prefetch
 from nearcast.kernels.simd_plain import LANES
 from nearcast.kernels.sorting import sort_into
-from nearcast.ranked.impact_grid.kernels.build import cell_key, home_of, may_be_there
+from nearcast.ranked.impact_grid.kernels.build import cell_key, finest_x, finest_y, home_of, may_contain
 from nearcast.ranked.impact_grid.kernels.keyword_stats import LAST_SLOT, first_edge, n_edges, shared_slot, slot_in
 from nearcast.ranked.impact_grid.kernels.packing import columns_before
-from nearcast.ranked.impact_grid.kernels.reach_circles import finest_x, finest_y
+from nearcast.ranked.impact_grid.kernels.score_candidates import score_near
 from nearcast.ranked.impact_grid.kernels.simd_near import near_in_plane, near_on_sphere
 from nearcast.ranked.impact_grid.kernels.simd_near_plain import (
     LOSS,
+    MAX_RELATIVE_WEIGHT,
     MOST,
     MOST_OWN,
     MOST_WEIGHT,
-    MOST_WORTH,
     N_SLOTS,
     OWN,
     X,
     Y,
     Z,
 )
-from nearcast.ranked.impact_grid.layout import COUNT_BITS, EDGES, FIRST_BUCKET, FREQUENCY, MOST_ENTRIES, N_COLUMNS, PER_LINE
-from nearcast.ranked.kernels.bounds import coordinates, gather_repeated, heft_with
+from nearcast.ranked.impact_grid.layout import (
+    COUNT_BITS,
+    EDGES,
+    FIRST_BUCKET,
+    FREQUENCY,
+    MOST_EDGES,
+    MOST_ENTRIES,
+    N_COLUMNS,
+    N_LEVELS,
+    N_PARTS,
+    PER_LINE,
+)
+from nearcast.ranked.kernels.bounds import coordinates, gather_repeated, message_weight_at
 from nearcast.ranked.kernels.layouts import RECORD
 
-LACKS_ROOM = -1
-# Of a list so many lines are asked for ahead of their use, and so many lists.
-_MOST_ASKED, _LISTS_AHEAD = 24, 6
+LACKS_CAPACITY = -1
+# Lines of a list that are prefetched, and lists ahead.
+_MAX_PREFETCHED, _LISTS_AHEAD = 24, 6
 _SLOTS_AHEAD = 32
-# Less than the least that rounding in 32 bits takes from a square.
+# Less than rounding in 32 bits leaves of a square.
 _ROUNDED_DOWN = 1.0 - 2e-5
 _ROUNDED_UP = 1.0 + 1e-6
 _HALF, _LOWER_HALF = 32, (1 << 32) - 1
-# Numbers that `describe` notes of each word.
-N_KNOWN = 3
+# Numbers that `describe_message` writes per word.
+N_WORD_FACTS = 3
 
 
 @kernel
-def find_lists(words, parts, grid, window, first, last, repeated, item, owner, item_start):
-    """Write the lists that each message is to be looked for in, 0 for none, and for which of its words; returns how many.
+def find_lists(words, parts, grid, window, first, last, repeated, item, item_word, item_start):
+    """Write the lists that each message must scan (0: none), and the word each is for; returns their number.
 
-    `repeated` is scratch, see `gather_repeated`.
+    `item_word` is the position of the word, or -1 - position for lists of the delta part. `repeated` is scratch.
     """
     words, window, parts = borrow(words), borrow(window), borrow(parts)
-    item, owner, item_start, repeated = borrow((item, owner, item_start, repeated))
+    item, item_word, item_start, repeated = borrow((item, item_word, item_start, repeated))
     row, edge, frequency, keyword = words.row, words.edge, words.row[FREQUENCY::N_COLUMNS], window.keyword
-    n_known = row.size // N_COLUMNS
+    n_keywords = row.size // N_COLUMNS
     begin, end = window.keyword_start[first], window.keyword_start[last]
     for at in range(begin, end):
-        if keyword[at] < n_known:
+        if keyword[at] < n_keywords:
             prefetch(row, int(keyword[at]) * N_COLUMNS)
     for at in range(begin, end):
-        if keyword[at] < n_known:
+        if keyword[at] < n_keywords:
             of = int(keyword[at]) * N_COLUMNS
-            ask_for_buckets(parts[0].bucket, row[of + FIRST_BUCKET])
-            ask_for_buckets(parts[1].bucket, row[of + FIRST_BUCKET + 1])
+            prefetch_buckets(parts[0].bucket, row[of + FIRST_BUCKET])
+            prefetch_buckets(parts[1].bucket, row[of + FIRST_BUCKET + 1])
             prefetch(edge, first_edge(int(row[of + EDGES])))
     n = 0
-    for place in range(first, last):
-        item_start[place - first] = n
-        column, line = finest_x(grid, window.x[place]), finest_y(grid, window.y[place])
-        n_repeated = gather_repeated(frequency, window, place, repeated)
-        for at in range(window.keyword_start[place], window.keyword_start[place + 1]):
-            if keyword[at] >= n_known:
+    for position in range(first, last):
+        item_start[position - first] = n
+        column, row_at = finest_x(grid, window.x[position]), finest_y(grid, window.y[position])
+        n_repeated = gather_repeated(frequency, window, position, repeated)
+        for at in range(window.keyword_start[position], window.keyword_start[position + 1]):
+            if keyword[at] >= n_keywords:
                 continue
             of = int(keyword[at]) * N_COLUMNS
             packed = int(row[of + EDGES])
-            n_below, heft = 0, heft_with(frequency, window, place, at, repeated, n_repeated)
-            while n_below < n_edges(packed) and edge[first_edge(packed) + n_below] <= heft:
+            n_below, message_weight = 0, message_weight_at(frequency, window, position, at, repeated, n_repeated)
+            while n_below < n_edges(packed) and edge[first_edge(packed) + n_below] <= message_weight:
                 n_below += 1
-            n = gather_lists(parts[0], int(row[of + FIRST_BUCKET]), n_below, column, line, at, item, owner, n)
-            # The keys of the second part are told apart by their sign; see `resolve`.
-            n = gather_lists(parts[1], int(row[of + FIRST_BUCKET + 1]), n_below, column, line, -1 - at, item, owner, n)
+            n = gather_lists(parts[0], int(row[of + FIRST_BUCKET]), n_below, column, row_at, at, item, item_word, n)
+            # Lists of the delta part are marked by the sign; see `resolve`.
+            n = gather_lists(parts[1], int(row[of + FIRST_BUCKET + 1]), n_below, column, row_at, -1 - at, item, item_word, n)
     item_start[last - first] = n
-    resolve(parts[0].slot, parts[1].slot, parts[0].entry, parts[1].entry, item, owner, n)
+    resolve(parts[0].slot, parts[1].slot, parts[0].entry, parts[1].entry, item, item_word, n)
     return n
 
 
 @inline_kernel
-def ask_for_buckets(bucket, first_bucket):
+def prefetch_buckets(bucket, first_bucket):
     if first_bucket != -1:
         prefetch(bucket, 2 * (first_bucket if first_bucket >= 0 else -2 - first_bucket))
 
 
 @inline_kernel
-def gather_lists(part, first_bucket, n_below, column, line, of, item, owner, n):
-    """Write the lists for everywhere, and -1 - the key of each cell that may be there; returns how many there are now."""
+def gather_lists(part, first_bucket, n_below, column, row_at, of, item, item_word, n):
+    """Append the lists for everywhere, and -1 - key for each cell that may exist; returns how many there are then."""
     if first_bucket == -1:
         return n
-    bucket, sieve = part.bucket, part.sieve
+    bucket, bloom = part.bucket, part.bloom
     begin = first_bucket
     if first_bucket < 0:
         begin, n_below = -2 - first_bucket, 0
     for b in range(begin, begin + n_below + 1):
         if bucket[2 * b] != 0:
-            item[n], owner[n] = bucket[2 * b], of
-            ask_for_list(part.entry, bucket[2 * b], 2 * PER_LINE)
+            item[n], item_word[n] = bucket[2 * b], of
+            prefetch_list(part.entry, bucket[2 * b], 2 * PER_LINE)
             n += 1
         levels = bucket[2 * b + 1] >> 1
         level = 1
         while levels != 0:
             if levels & 1:
-                key = cell_key(b, level, column, line)
-                # Without a branch: about every second cell is there.
-                item[n], owner[n] = -1 - key, of
-                n += may_be_there(sieve, key)
+                key = cell_key(b, level, column, row_at)
+                # Without a branch: about every second cell exists.
+                item[n], item_word[n] = -1 - key, of
+                n += may_contain(bloom, key)
             levels >>= 1
             level += 1
     return n
 
 
 @inline_kernel
-def ask_for_list(entry, listed, n):
-    """Have the first `n` numbers of a list brought from memory."""
-    begin = (listed >> COUNT_BITS) * PER_LINE
+def prefetch_list(entry, packed_list, n):
+    """Prefetch the first `n` numbers of a list."""
+    begin = (packed_list >> COUNT_BITS) * PER_LINE
     for at in range(begin, begin + n, PER_LINE):
         prefetch(entry, at)
 
 
 @inline_kernel
-def resolve(slot0, slot1, entry0, entry1, item, owner, n):
-    """Put lists in the place of keys, 0 where a cell has none."""
+def resolve(slot0, slot1, entry0, entry1, item, item_word, n):
+    """Replace keys by lists; 0 if the cell has none."""
     for i in range(n):
         ahead = i + _SLOTS_AHEAD
         if ahead < n and item[ahead] < 0:
-            slot = slot0 if owner[ahead] >= 0 else slot1
+            slot = slot0 if item_word[ahead] >= 0 else slot1
             prefetch(slot, 2 * home_of(-1 - item[ahead], slot.size // 2))
         if item[i] < 0:
             key = -1 - item[i]
-            if owner[i] >= 0:
+            if item_word[i] >= 0:
                 item[i] = list_of(slot0, key)
-                ask_for_list(entry0, item[i], PER_LINE)
+                prefetch_list(entry0, item[i], PER_LINE)
             else:
                 item[i] = list_of(slot1, key)
-                ask_for_list(entry1, item[i], PER_LINE)
+                prefetch_list(entry1, item[i], PER_LINE)
 
 
 @inline_kernel
@@ -153,97 +167,207 @@ def list_of(slot, key):
 
 
 @kernel
-def scan_lists(words, parts, grid, frame, window, first, last, lists, figures, worth, known, record, near, near_start):
-    """Write the subscriptions that each message may reach; returns how many lists there were, or LACKS_ROOM."""
+def scan_lists(
+    words,
+    parts,
+    grid,
+    frame,
+    window,
+    first,
+    last,
+    lists,
+    figures,
+    relative_weight,
+    word_facts,
+    record,
+    candidate,
+    candidate_start,
+):
+    """Write the candidates of each message; returns the number of lists scanned, or LACKS_CAPACITY."""
     words, window, parts = borrow(words), borrow(window), borrow(parts)
-    item, owner, item_start = borrow(lists)
-    figures, worth, known, record, near, near_start = borrow((figures, worth, known, record, near, near_start))
+    item, item_word, item_start = borrow(lists)
+    figures, relative_weight, word_facts, record, candidate, candidate_start = borrow(
+        (figures, relative_weight, word_facts, record, candidate, candidate_start)
+    )
     entry0, entry1 = parts[0].entry, parts[1].entry
     n_columns = columns_before(grid.is_lonlat) + 1
     n, n_lists = 0, 0
     n_items = item_start[last - first]
-    for place in range(first, last):
-        near_start[place - first] = n
-        describe(words, grid, frame, window, place, figures, worth, known)
-        begin = window.keyword_start[place]
-        for i in range(item_start[place - first], item_start[place - first + 1]):
+    for position in range(first, last):
+        candidate_start[position - first] = n
+        describe_message(words, grid, frame, window, position, figures, relative_weight, word_facts)
+        begin = window.keyword_start[position]
+        for i in range(item_start[position - first], item_start[position - first + 1]):
             ahead = i + _LISTS_AHEAD
             if ahead < n_items:
-                n_asked = min((item[ahead] & MOST_ENTRIES) * n_columns, _MOST_ASKED * PER_LINE)
-                ask_for_list(entry0 if owner[ahead] >= 0 else entry1, item[ahead], n_asked)
-            n_here = item[i] & MOST_ENTRIES
-            if n + n_here + LANES > near.size:
-                return LACKS_ROOM
-            n_lists += n_here != 0
-            own = owner[i]
-            if own >= 0:
-                n = scan_one(entry0, item[i], figures, worth, own - begin, grid.is_lonlat, near, n)
+                n_to_prefetch = min((item[ahead] & MOST_ENTRIES) * n_columns, _MAX_PREFETCHED * PER_LINE)
+                prefetch_list(entry0 if item_word[ahead] >= 0 else entry1, item[ahead], n_to_prefetch)
+            n_entries = item[i] & MOST_ENTRIES
+            if n + n_entries + LANES > candidate.size:
+                return LACKS_CAPACITY
+            n_lists += n_entries != 0
+            word = item_word[i]
+            if word >= 0:
+                n = scan_one(entry0, item[i], figures, relative_weight, word - begin, grid.is_lonlat, candidate, n)
             else:
-                n = scan_one(entry1, item[i], figures, worth, -1 - own - begin, grid.is_lonlat, near, n)
-        for i in range(near_start[place - first], n):
-            prefetch(record, int(near[i]) * RECORD)
-    near_start[last - first] = n
+                n = scan_one(entry1, item[i], figures, relative_weight, -1 - word - begin, grid.is_lonlat, candidate, n)
+        for i in range(candidate_start[position - first], n):
+            prefetch(record, int(candidate[i]) * RECORD)
+    candidate_start[last - first] = n
     return n_lists
 
 
 @inline_kernel
-def scan_one(entry, listed, figures, worth, word, is_lonlat, near, n):
-    """Append the subscriptions of a list that may be reached; returns how many there are then."""
-    at, n_left = (listed >> COUNT_BITS) * PER_LINE, listed & MOST_ENTRIES
+def scan_one(entry, packed_list, figures, relative_weight, word, is_lonlat, candidate, n):
+    """Append the candidates of a list; returns how many there are then."""
+    at, n_left = (packed_list >> COUNT_BITS) * PER_LINE, packed_list & MOST_ENTRIES
     while n_left > 0:
-        n_here = min(LANES, n_left)
+        n_entries = min(LANES, n_left)
         if is_lonlat:
-            lanes = near_on_sphere(entry, at, n_here, figures, worth, word)
+            lanes = near_on_sphere(entry, at, n_entries, figures, relative_weight, word)
         else:
-            lanes = near_in_plane(entry, at, n_here, figures, worth, word)
-        at += columns_before(is_lonlat) * n_here
-        # Without a branch: every third time there is somebody.
-        n = append_lanes(entry, at, lanes, near, n)
-        at += n_here
-        n_left -= n_here
+            lanes = near_in_plane(entry, at, n_entries, figures, relative_weight, word)
+        at += columns_before(is_lonlat) * n_entries
+        # Without a branch: about every third block has a candidate.
+        n = append_lanes(entry, at, lanes, candidate, n)
+        at += n_entries
+        n_left -= n_entries
     return n
 
 
 @inline_kernel
-def describe(words, grid, frame, window, place, figures, worth, known):
-    """Write the figures of a message, and for each of its words what the others are worth.
+def describe_message(words, grid, frame, window, position, figures, relative_weight, word_facts):
+    """Write the figures of a message, and for each of its words the relative weights of the others.
 
-    `known` is scratch: frequencies, slots, and their order.
+    `word_facts` is scratch: frequencies, slots, and their order.
     """
     row, keyword, value, n_times = words.row, window.keyword, window.value, window.n_times
-    n_known = row.size // N_COLUMNS
-    begin, length = window.keyword_start[place], window.length[place]
-    n_words = window.keyword_start[place + 1] - begin
-    a, b, c = coordinates(frame, window.x[place], window.y[place])
+    n_keywords = row.size // N_COLUMNS
+    begin, length = window.keyword_start[position], window.length[position]
+    n_words = window.keyword_start[position + 1] - begin
+    a, b, c = coordinates(frame, window.x[position], window.y[position])
     figures[X], figures[Y], figures[Z] = (a - grid.low) / grid.step, (b - grid.low) / grid.step, (c - grid.low) / grid.step
     figures[LOSS], figures[MOST] = (grid.loss / MOST_WEIGHT) ** 2 * _ROUNDED_DOWN, 1.0 / MOST_WEIGHT**2 * _ROUNDED_DOWN
     for i in range(n_words):
-        own = int(keyword[begin + i])
+        word = int(keyword[begin + i])
         figures[OWN + i] = math.sqrt(value[begin + i] * n_times[begin + i]) / (length * MOST_OWN)
-        frequency, slot = 0, shared_slot(own)
-        if own < n_known:
-            frequency, slot = int(row[own * N_COLUMNS + FREQUENCY]), slot_in(int(row[own * N_COLUMNS + EDGES]))
-        # Words come by number: of equal frequency the lower one is the rarer.
-        known[i], known[n_words + i] = frequency << _HALF | i, slot
-    sort_into(known, 0, n_words, known, 2 * n_words)
+        frequency, slot = 0, shared_slot(word)
+        if word < n_keywords:
+            frequency, slot = int(row[word * N_COLUMNS + FREQUENCY]), slot_in(int(row[word * N_COLUMNS + EDGES]))
+        # Words are in the order of their ids: of equal frequency the lower one is the rarer.
+        word_facts[i], word_facts[n_words + i] = frequency << _HALF | i, slot
+    sort_into(word_facts, 0, n_words, word_facts, 2 * n_words)
     before = -1
     for rank in range(n_words - 1, -1, -1):
-        # What the more frequent words are worth: those of the next more frequent one, and that one itself.
-        i = known[2 * n_words + rank] & _LOWER_HALF
+        # The weights of the more frequent words: those of the next more frequent one, and that word itself.
+        i = word_facts[2 * n_words + rank] & _LOWER_HALF
         of = i * N_SLOTS
         if before < 0:
             for slot in range(N_SLOTS):
-                worth[of + slot] = 0
-            worth[of + LAST_SLOT] = MOST_WORTH
+                relative_weight[of + slot] = 0
+            relative_weight[of + LAST_SLOT] = MAX_RELATIVE_WEIGHT
         else:
-            from_there = before * N_SLOTS
-            move_within(worth, from_there, from_there + N_SLOTS, of - from_there)
-            at = of + known[n_words + before]
-            worth[at] = max(worth[at], worth_of(figures[OWN + before]))
+            source = before * N_SLOTS
+            move_within(relative_weight, source, source + N_SLOTS, of - source)
+            at = of + word_facts[n_words + before]
+            relative_weight[at] = max(relative_weight[at], to_relative_weight(figures[OWN + before]))
         before = i
 
 
 @inline_kernel
-def worth_of(own):
-    """What a word is worth as another one, by its figure as the own one; nothing is worth more than all."""
-    return min(math.ceil(own * MOST_OWN * MOST_WORTH * _ROUNDED_UP), MOST_WORTH)
+def to_relative_weight(word):
+    """A word's weight as another word, from its figure as the rarest one; capped at the maximum."""
+    return min(math.ceil(word * MOST_OWN * MAX_RELATIVE_WEIGHT * _ROUNDED_UP), MAX_RELATIVE_WEIGHT)
+
+
+# --- the search --------------------------------------------------------------------------------------------------
+
+# Messages are taken together so that they reach about this many subscriptions, whose records then stay in the cache.
+MOST_AT_ONCE, _FEWEST_AT_ONCE, _REACHED_AT_ONCE = 256, 8, 12_000
+# The most lists for a word.
+LISTS_OF_WORD = N_PARTS * (MOST_EDGES + 1) * N_LEVELS
+DONE, LACKS_NEAR, LACKS_REACHED = 0, 1, 2
+# Where a search stands: next message, subscriptions reached, lists scanned, candidates.
+POSITION, N_REACHED, N_LISTS, N_NEAR = range(4)
+
+
+@kernel
+def find_matches(
+    distances,
+    words,
+    parts,
+    grid,
+    frame,
+    subscriptions,
+    window,
+    unindexed,
+    unindexed_bits,
+    scratch,
+    candidate,
+    matches,
+    at,
+    n_enough,
+):
+    """Write the subscriptions that the messages of `matches` reach, from `at` on, until there are enough.
+
+    Returns DONE, or what is lacking.
+    """
+    words, parts, subscriptions, window = borrow(words), borrow(parts), borrow(subscriptions), borrow(window)
+    unindexed, unindexed_bits, scratch, candidate, matches, at = borrow(
+        (unindexed, unindexed_bits, scratch, candidate, matches, at)
+    )
+    item, item_word, item_start, candidate_start, figures, relative_weight, word_facts, table, common, repeated = scratch
+    n_at_once = _FEWEST_AT_ONCE
+    while at[POSITION] < matches.last and at[N_REACHED] < n_enough:
+        first = at[POSITION]
+        last = first + 1
+        begin = window.keyword_start[first]
+        while (
+            last < min(first + n_at_once, matches.last)
+            and (window.keyword_start[last + 1] - begin) * LISTS_OF_WORD <= item.size
+        ):
+            last += 1
+        find_lists(words, parts, grid, window, first, last, repeated, item, item_word, item_start)
+        lists = (item, item_word, item_start)
+        n_lists = scan_lists(
+            words,
+            parts,
+            grid,
+            frame,
+            window,
+            first,
+            last,
+            lists,
+            figures,
+            relative_weight,
+            word_facts,
+            subscriptions.record,
+            candidate,
+            candidate_start,
+        )
+        if n_lists == LACKS_CAPACITY:
+            return LACKS_NEAR
+        n_before, n_checked = at[N_REACHED], candidate_start[last - first] + (last - first) * unindexed.size
+        if n_before + n_checked > matches.score.size:
+            return LACKS_REACHED
+        at[N_REACHED] = score_near(
+            distances,
+            subscriptions,
+            window,
+            first,
+            last,
+            candidate,
+            candidate_start,
+            unindexed,
+            unindexed_bits,
+            table,
+            common,
+            matches,
+            n_before,
+        )
+        n_next = _REACHED_AT_ONCE * (last - first) // max(1, at[N_REACHED] - n_before)
+        n_at_once = min(max(n_next, _FEWEST_AT_ONCE), MOST_AT_ONCE)
+        at[POSITION] = last
+        at[N_LISTS] += n_lists
+        at[N_NEAR] += n_checked
+    return DONE

@@ -1,4 +1,4 @@
-"""Write entries: numbers of few bits, rounded so that a subscription is rather looked at in vain than missed."""
+"""Pack entries into few bits, rounded so that a subscription may be a candidate in vain but is never missed."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from nearcast.ranked.impact_grid.kernels.keyword_stats import LAST_SLOT, slot_in
 from nearcast.ranked.impact_grid.kernels.simd_near_plain import (
     DEPTH,
     FULL,
-    LACKING_BITS,
-    LACKING_STEPS,
-    MOST_LACKING,
+    GAP_BITS,
+    GAP_STEPS,
+    LOCATION,
+    MAX_GAP,
     MOST_OWN,
     MOST_SHARE,
     MOST_WEIGHT,
     OWN_BITS,
-    PLACE,
     REST,
     SHARE_BITS,
 )
 from nearcast.ranked.impact_grid.layout import EDGES, FREQUENCY, N_COLUMNS
-from nearcast.ranked.kernels.bounds import coordinates, rarity_of
+from nearcast.ranked.kernels.bounds import coordinates, rarity_rank
 
-# More than the rounding of what is added up in 32 bits.
+# More than rounding in sums of 32 bits.
 _SLACK = 2e-5
 # More than half a step on each of three axes.
 _HALF_DIAGONAL = 0.9
@@ -32,24 +32,24 @@ _HALF_DIAGONAL = 0.9
 
 @inline_kernel
 def columns_before(is_lonlat):
-    """How many columns of an entry come before the subscription: see `ranked/impact_grid/kernels/simd_near_plain.py`."""
+    """The columns of an entry before the subscription: see `simd_near_plain.py`."""
     return 5 if is_lonlat else 4
 
 
 @inline_kernel
-def arrange_words(words, subscribers, s, keyword, weight):
-    """Write the keywords of a subscription and their weights, the rarest first; returns how many."""
+def order_words(words, subscriptions, s, keyword, weight):
+    """Write the keywords of a subscription and their weights, the rarest first; returns their number."""
     frequency = words.row[FREQUENCY::N_COLUMNS]
-    first, n = subscribers.first[s], subscribers.n_words[s]
+    first, n = subscriptions.first[s], subscriptions.n_words[s]
     for i in range(n):
-        own = int(subscribers.keyword[first + i])
+        word = int(subscriptions.keyword[first + i])
         at = i
         while at > 0:
-            if rarity_of(frequency, keyword[at - 1]) < rarity_of(frequency, own):
+            if rarity_rank(frequency, keyword[at - 1]) < rarity_rank(frequency, word):
                 break
             keyword[at], weight[at] = keyword[at - 1], weight[at - 1]
             at -= 1
-        keyword[at], weight[at] = own, subscribers.weight_of[own]
+        keyword[at], weight[at] = word, subscriptions.weight_of[word]
     return n
 
 
@@ -65,30 +65,32 @@ def _word(bits):
 
 
 @kernel
-def write_list(entry, at, words, grid, frame, subscribers, floor, subscriber, rank, chosen, begin, end, keyword, weight):
-    """Write postings `chosen[begin:end]` as a list at `at`; returns where it ends. `keyword` and `weight` are scratch."""
+def write_list(
+    entry, at, words, grid, frame, subscriptions, threshold, subscription, rank, postings, begin, end, keyword, weight
+):
+    """Write a list of `postings[begin:end]` at `at`; returns where it ends. `keyword` and `weight` are scratch."""
     n_columns = columns_before(grid.is_lonlat) + 1
     for i in range(begin, end):
-        s, own = subscriber[chosen[i]], int(rank[chosen[i]])
-        n_words = arrange_words(words, subscribers, s, keyword, weight)
-        spatial, length = float(subscribers.spatial_weight[s]), float(subscribers.length[s])
+        s, word_rank = subscription[postings[i]], int(rank[postings[i]])
+        n_words = order_words(words, subscriptions, s, keyword, weight)
+        spatial, length = float(subscriptions.spatial_weight[s]), float(subscriptions.length[s])
         text = (1.0 - spatial) / length
-        x, y, z, is_inside = steps_of(grid, frame, subscribers.x[s], subscribers.y[s])
-        # Who is outside of the steps is near to everything.
-        near = spatial if is_inside else 0.0
-        lacking = floor[s] - spatial - near * grid.loss * _HALF_DIAGONAL - _SLACK
-        to, stride = place_in(at, n_columns, end - begin, i - begin)
-        entry[to + PLACE * stride] = _word(x | y << 16)
-        lacks, share = math.floor((lacking + 1.0) * LACKING_STEPS), math.ceil(text * weight[own] * MOST_OWN)
-        rest = _within(lacks, MOST_LACKING) | _within(share, MOST_OWN) << LACKING_BITS
-        rest |= _within(math.floor(near * MOST_WEIGHT), MOST_WEIGHT) << LACKING_BITS + OWN_BITS
+        x, y, z, is_inside = steps_of(grid, frame, subscriptions.x[s], subscriptions.y[s])
+        # A subscription outside the range of steps is near to everything.
+        spatial_weight = spatial if is_inside else 0.0
+        score_gap = threshold[s] - spatial - spatial_weight * grid.loss * _HALF_DIAGONAL - _SLACK
+        to, stride = column_start(at, n_columns, end - begin, i - begin)
+        entry[to + LOCATION * stride] = _word(x | y << 16)
+        gap, share = math.floor((score_gap + 1.0) * GAP_STEPS), math.ceil(text * weight[word_rank] * MOST_OWN)
+        rest = _within(gap, MAX_GAP) | _within(share, MOST_OWN) << GAP_BITS
+        rest |= _within(math.floor(spatial_weight * MOST_WEIGHT), MOST_WEIGHT) << GAP_BITS + OWN_BITS
         entry[to + REST * stride] = _word(rest)
         if grid.is_lonlat:
             entry[to + DEPTH * stride] = z
         to += (n_columns - 3) * stride
         for pair in range(2):
-            first = other_word(words, text, keyword, weight, n_words, own + 1, 2 * pair)
-            second = other_word(words, text, keyword, weight, n_words, own + 1, 2 * pair + 1)
+            first = other_word(words, text, keyword, weight, n_words, word_rank + 1, 2 * pair)
+            second = other_word(words, text, keyword, weight, n_words, word_rank + 1, 2 * pair + 1)
             entry[to + pair * stride] = _word(first | second << 16)
         entry[to + 2 * stride] = s
     return at + n_columns * (end - begin)
@@ -96,7 +98,7 @@ def write_list(entry, at, words, grid, frame, subscribers, floor, subscriber, ra
 
 @inline_kernel
 def other_word(words, text, keyword, weight, n_words, first, which):
-    """Share and slot of one of four words from `first` on; the last of four stands for all that are left."""
+    """Share and slot of one of four words from `first` on; the last one stands for all further words."""
     at = first + which
     if at >= n_words:
         return 0
@@ -110,15 +112,15 @@ def other_word(words, text, keyword, weight, n_words, first, which):
 
 
 @inline_kernel
-def place_in(at, n_columns, n, i):
-    """Where the first column of entry `i` of `n` is, and how far it is to the next: entries are in blocks, column by column."""
+def column_start(at, n_columns, n, i):
+    """The first column of entry `i` of `n`, and the distance to the next column: blocks are stored column by column."""
     block = i // LANES * LANES
     return at + n_columns * block + i - block, min(LANES, n - block)
 
 
 @inline_kernel
 def steps_of(grid, frame, x, y):
-    """The coordinates of a place in whole steps, and whether it lies where they count."""
+    """The coordinates of a location in whole steps, and whether they are in range."""
     a, b, c = coordinates(frame, x, y)
     a, b, c = (a - grid.low) / grid.step, (b - grid.low) / grid.step, (c - grid.low) / grid.step
     is_inside = min(a, b, c) >= -0.5 and max(a, b, c) <= FULL + 0.5

@@ -1,6 +1,6 @@
-"""Sixteen subscriptions at once: may the message be near and similar enough to reach their floors?
+"""Sixteen subscriptions at once: can the message reach their thresholds?
 
-Entries are whole numbers of few bits, packed in columns of int32; see `simd_near_plain`.
+Entries are integers of few bits, packed in columns of int32; see `simd_near_plain`.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from nearcast.ranked.impact_grid.kernels import simd_near_plain as plain
 
 _I64 = ir.IntType(64)
 _ZERO = ir.Constant(FLOATS, [0.0] * LANES)
-# Of the two other words of a column each has half of it.
+# Each of the two other words of a column has half of it.
 _HALVES = ir.VectorType(ir.IntType(16), 2 * LANES)
-# As many columns as there are axes come before those of other words: x with y, the rest, and on the sphere z.
+# Columns before those of other words: location, rest, and on the sphere depth; as many as there are axes.
 _IN_PLANE, _ON_SPHERE = 2, 3
 
 
@@ -42,9 +42,9 @@ def _halves(value: int) -> ir.Constant:
 
 
 def _bits(builder, words, shift, most):
-    """Some bits of every word, as floats."""
+    """Some bits of every number, as floats."""
     shifted = builder.lshr(words, constant(shift)) if shift else words
-    # Where they are the uppermost, nothing is above them.
+    # The uppermost bits need no mask.
     own = builder.and_(shifted, constant(most)) if most << shift < 1 << 31 else shifted
     return builder.uitofp(own, FLOATS)
 
@@ -66,9 +66,9 @@ def _figure_at(builder, figures, which):
 
 
 def _reached(builder, columns, n_axes, n, figures, text):
-    """The lanes whose floor is reached with this much text."""
-    place, rest = columns[plain.PLACE], columns[plain.REST]
-    axes = [(plain.X, _bits(builder, place, 0, plain.FULL)), (plain.Y, _bits(builder, place, 16, plain.FULL))]
+    """The lanes whose threshold is reached with this similarity."""
+    position, rest = columns[plain.LOCATION], columns[plain.REST]
+    axes = [(plain.X, _bits(builder, position, 0, plain.FULL)), (plain.Y, _bits(builder, position, 16, plain.FULL))]
     if n_axes == _ON_SPHERE:
         axes.append((plain.Z, _bits(builder, columns[plain.DEPTH], 0, plain.FULL)))
     squared = _ZERO
@@ -78,9 +78,9 @@ def _reached(builder, columns, n_axes, n, figures, text):
     loss = builder.fmul(squared, _figure_at(builder, figures, plain.LOSS))
     most = _figure_at(builder, figures, plain.MOST)
     loss = builder.select(builder.fcmp_ordered("<", loss, most), loss, most)
-    lacking = builder.fmul(_bits(builder, rest, 0, plain.MOST_LACKING), _floats(plain.LACKING_STEP))
-    left = builder.fsub(text, builder.fsub(lacking, _floats(1.0)))
-    weight = _bits(builder, rest, plain.LACKING_BITS + plain.OWN_BITS, plain.MOST_WEIGHT)
+    score_gap = builder.fmul(_bits(builder, rest, 0, plain.MAX_GAP), _floats(plain.GAP_STEP))
+    left = builder.fsub(text, builder.fsub(score_gap, _floats(1.0)))
+    weight = _bits(builder, rest, plain.GAP_BITS + plain.OWN_BITS, plain.MOST_WEIGHT)
     is_reached = builder.and_(
         builder.fcmp_ordered(">=", left, _ZERO),
         builder.fcmp_ordered(">=", builder.fmul(left, left), builder.fmul(builder.fmul(weight, weight), loss)),
@@ -89,11 +89,11 @@ def _reached(builder, columns, n_axes, n, figures, text):
 
 
 def _own_text(builder, rest, figures, word):
-    own = _bits(builder, rest, plain.LACKING_BITS, plain.MOST_OWN)
+    own = _bits(builder, rest, plain.GAP_BITS, plain.MOST_OWN)
     return builder.fmul(own, _figure(builder, figures, builder.add(word, ir.Constant(_I64, plain.OWN))))
 
 
-def _shared_text(builder, pairs, worth, word):
+def _shared_text(builder, pairs, relative_weight, word):
     """What the other words of two columns add: both of a column are looked up at once, and multiplied and added in one step."""
     permute = cgutils.get_or_insert_function(
         builder.module, ir.FunctionType(_HALVES, [_HALVES] * 3), "llvm.x86.avx512.vpermi2var.hi.512"
@@ -103,7 +103,7 @@ def _shared_text(builder, pairs, worth, word):
     )
     first = builder.mul(word, ir.Constant(_I64, plain.N_SLOTS))
     second = builder.add(first, ir.Constant(_I64, 2 * LANES))
-    low, high = (load(builder, worth, at, _HALVES) for at in (first, second))
+    low, high = (load(builder, relative_weight, at, _HALVES) for at in (first, second))
     shared = constant(0)
     for pair in pairs:
         both = builder.bitcast(pair, _HALVES)
@@ -115,10 +115,10 @@ def _shared_text(builder, pairs, worth, word):
 
 def _near(n_axes):
     @declare(types.int64, None, types.int64, types.int64, None, None, types.int64)
-    def operation(builder, entry, at, n, figures, worth, word):
+    def operation(builder, entry, at, n, figures, relative_weight, word):
         columns = _columns(builder, entry, at, n, n_axes + 2)
         own = _own_text(builder, columns[plain.REST], figures, word)
-        text = builder.fadd(own, _shared_text(builder, columns[n_axes:], worth, word))
+        text = builder.fadd(own, _shared_text(builder, columns[n_axes:], relative_weight, word))
         return _reached(builder, columns, n_axes, n, figures, text)
 
     return operation

@@ -331,7 +331,7 @@ def test_what_cannot_be_divided_stays_a_leaf() -> None:
     index.insert(clauses, slots[:100])
     check_tree(index._tree, set(range(n)))
     start, keyword = _flat([[0, 1], [0], [0, 1]])
-    place = np.array([2.0, 2.0, 3.0])
+    zero = np.array([2.0, 2.0, 3.0])
     messages = MessageBatch(MessageArrays(start, keyword, zero, zero, zero, zero), np.arange(3), 2)
     assert len(pairs(index, clauses, messages)) == n
 

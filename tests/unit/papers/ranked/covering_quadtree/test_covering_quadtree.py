@@ -12,9 +12,8 @@ import nearcast as nc
 from nearcast.errors import IndexParameterError
 from nearcast.kernels.quadtree import cell_code
 from nearcast.papers.ranked.covering_quadtree.index import CoveringQuadtree
-from nearcast.papers.ranked.covering_quadtree.kernels.cover import column_at, nearness_of_cell
-from nearcast.papers.ranked.covering_quadtree.layout import Cover
-from nearcast.ranked.kernels.relevance import proximity
+from nearcast.papers.ranked.covering_quadtree.kernels import Cover, column_at, nearness_of_cell
+from nearcast.ranked.kernels.scoring import proximity
 
 
 def ranker(space: str = "plane", **options: Any) -> nc.Ranker:
@@ -22,7 +21,7 @@ def ranker(space: str = "plane", **options: Any) -> nc.Ranker:
 
 
 def codes_of(index: CoveringQuadtree, r: nc.Ranker, number: int) -> list[int]:
-    return [int(key) >> 32 for key in index._keys(r._ranking.shards[0].subscribers, np.array([number], np.int32))]
+    return [int(key) >> 32 for key in index._keys(r._engine.shards[0].subscriptions, np.array([number], np.int32))]
 
 
 @pytest.mark.parametrize("levels", [1, 3])
@@ -30,7 +29,7 @@ def test_every_place_is_in_one_cell_of_every_subscription(levels: int) -> None:
     rng = np.random.default_rng(2)
     r = ranker(levels=levels)
     r.subscribe(nc.RankedSubscription(i, ["a"], tuple(place)) for i, place in enumerate(rng.random((20, 2))))
-    index = r._ranking.shards[0].index
+    index = r._engine.shards[0].index
     assert isinstance(index, CoveringQuadtree)
     cover = index._cover
     for place in [*rng.random((30, 2)) * 3 - 1, *rng.random((3, 2)) * 1e300]:
@@ -58,7 +57,7 @@ def test_nothing_in_a_cell_is_nearer_than_the_cell(is_lonlat: bool, reach: float
 def test_the_frame_is_chosen_anew_when_many_more_have_come() -> None:
     r = ranker()
     r.subscribe([nc.RankedSubscription(0, ["a"], (5, 5))])
-    index = r._ranking.shards[0].index
+    index = r._engine.shards[0].index
     assert isinstance(index, CoveringQuadtree)
     r.subscribe(nc.RankedSubscription(i, ["a"], (i, i)) for i in range(1, 100))
     assert index._cover[2:6] == (0.0, 0.0, 99.0, 99.0) or index._cover[2:6] == (1.0, 1.0, 99.0, 99.0)
@@ -71,8 +70,8 @@ def test_the_frame_is_chosen_anew_when_many_more_have_come() -> None:
 def test_what_index_and_ranker_tell(tmp_path: Path) -> None:
     r = ranker("lonlat", levels=2)
     r.subscribe([nc.RankedSubscription(1, ["a", "b"], (10, 10))])
-    told = r.explain(nc.Message(1, ["a"], (0, 0)), 1)
-    assert told.path[0].startswith("7 cells cover the plane; 2 keywords: 14 lists of 1.0")
+    changes = r.explain(nc.Message(1, ["a"], (0, 0)), 1)
+    assert changes.path[0].startswith("7 cells cover the plane; 2 keywords: 14 lists of 1.0")
     r.save(tmp_path / "saved")
     again = nc.Ranker.open(tmp_path / "saved")
     again.publish([nc.Message(1, ["a"], (10, 10))])

@@ -1,4 +1,4 @@
-"""Lists in groups: bounds hold for every entry, whatever comes, goes, rises and falls."""
+"""Lists in groups: bounds hold for every entry, while subscriptions come and go and thresholds change."""
 
 from __future__ import annotations
 
@@ -13,20 +13,19 @@ from numpy.typing import NDArray
 import nearcast as nc
 from nearcast.errors import IndexParameterError
 from nearcast.papers.ranked.group_pruned.index import GroupPruned
-from nearcast.papers.ranked.group_pruned.kernels.insert import NOT_THERE, find_entry
-from nearcast.papers.ranked.group_pruned.layout import (
+from nearcast.papers.ranked.group_pruned.kernels.group import (
     AFTER_NORM,
     AFTER_SUM,
     KEY,
     KEY0,
     KEY1,
+    KEYWORD_SHARE,
+    KEYWORD_SHARE0,
+    KEYWORD_SHARE1,
+    KEYWORD_SHARE_LEFT,
     N_FIELDS,
     NORM,
     NORM_LEFT,
-    OWN,
-    OWN0,
-    OWN1,
-    OWN_LEFT,
     SUM0,
     SUM1,
     SUM_LEFT,
@@ -39,6 +38,7 @@ from nearcast.papers.ranked.group_pruned.layout import (
     Y0,
     Y1,
 )
+from nearcast.papers.ranked.group_pruned.kernels.insert import NOT_THERE, find_entry
 from nearcast.testing.scenarios.worlds import WORDS
 
 
@@ -47,42 +47,51 @@ def ranker(space: str = "plane", window: int = 12, **options: Any) -> nc.Ranker:
 
 
 def groups(index: Any) -> Iterator[tuple[int, NDArray[Any], NDArray[Any], NDArray[Any]]]:
-    """Each group: its keyword, its sides, its subscribers, the rows of its entries."""
+    """Each group: its keyword, its bounds, its subscriptions, the rows of its entries."""
     lists = index._lists
     for word in range(len(lists.rank)):
         for group in range(lists.first_group[word], lists.first_group[word] + lists.n_groups[word]):
             first, n = lists.first_entry[group], lists.n_entries[group]
             rows = lists.entry[first * N_FIELDS : (first + n) * N_FIELDS].reshape(n, N_FIELDS)
-            yield word, lists.side[:, group], lists.subscriber[first : first + n], rows
+            yield word, lists.bound[:, group], lists.subscription[first : first + n], rows
 
 
 def check(r: nc.Ranker) -> int:
     """Every bound of every group holds; returns how many groups there are."""
     index, rows, threshold = (
-        r._ranking.shards[0].index,
-        r._ranking.shards[0].subscribers.layout(),
-        r._ranking.shards[0].buffers.threshold,
+        r._engine.shards[0].index,
+        r._engine.shards[0].subscriptions.layout(),
+        r._engine.shards[0].buffers.threshold,
     )
     assert isinstance(index, GroupPruned)
     filed: list[tuple[int, int]] = []
     n_groups = 0
-    for word, side, members, entries in groups(index):
+    for word, bound, members, entries in groups(index):
         n_groups += 1
-        assert 1 <= len(members) <= index._filing.group_size
+        assert 1 <= len(members) <= index._grouping.group_size
         filed += [(int(s), word) for s in members]
         assert np.all(np.diff(entries[:, KEY]) >= 0)
         assert np.all(entries[:, KEY] <= threshold[members])
-        for field, left in ((OWN, OWN_LEFT), (AFTER_SUM, SUM_LEFT), (AFTER_NORM, NORM_LEFT), (WEIGHT, WEIGHT_LEFT)):
+        for field, left in (
+            (KEYWORD_SHARE, KEYWORD_SHARE_LEFT),
+            (AFTER_SUM, SUM_LEFT),
+            (AFTER_NORM, NORM_LEFT),
+            (WEIGHT, WEIGHT_LEFT),
+        ):
             assert np.array_equal(entries[:, left], np.maximum.accumulate(entries[::-1, field])[::-1])
-        assert (side[KEY0], side[KEY1]) == (entries[0, KEY], entries[-1, KEY])
-        assert side[NORM] == entries[:, AFTER_NORM].max()
-        for field, low, high in ((WEIGHT, WEIGHT0, WEIGHT1), (OWN, OWN0, OWN1), (AFTER_SUM, SUM0, SUM1)):
-            assert side[low] <= entries[:, field].min()
-            assert side[high] == entries[:, field].max()
-        assert np.all((side[X0] <= rows.x[members]) & (rows.x[members] <= side[X1]))
-        assert np.all((side[Y0] <= rows.y[members]) & (rows.y[members] <= side[Y1]))
+        assert (bound[KEY0], bound[KEY1]) == (entries[0, KEY], entries[-1, KEY])
+        assert bound[NORM] == entries[:, AFTER_NORM].max()
+        for field, low, high in (
+            (WEIGHT, WEIGHT0, WEIGHT1),
+            (KEYWORD_SHARE, KEYWORD_SHARE0, KEYWORD_SHARE1),
+            (AFTER_SUM, SUM0, SUM1),
+        ):
+            assert bound[low] <= entries[:, field].min()
+            assert bound[high] == entries[:, field].max()
+        assert np.all((bound[X0] <= rows.x[members]) & (rows.x[members] <= bound[X1]))
+        assert np.all((bound[Y0] <= rows.y[members]) & (rows.y[members] <= bound[Y1]))
         assert np.all(entries[:, WEIGHT] >= rows.spatial_weight[members])
-    alive = r._ranking.shards[0].subscribers.alive()
+    alive = r._engine.shards[0].subscriptions.alive()
     expected = [(int(s), int(w)) for s in alive for w in rows.keyword[rows.first[s] : rows.first[s] + rows.n_words[s]]]
     assert sorted(filed) == sorted(expected)
     return n_groups
@@ -122,7 +131,7 @@ def test_equal_subscriptions_are_divided_too() -> None:
 def test_a_group_is_divided_where_its_members_differ() -> None:
     r = ranker(group_size=4)
     r.subscribe(nc.RankedSubscription(i, ["a"], (1, 4.0 * (i % 2)), spatial_weight=0.5) for i in range(8))
-    boxes = [(side[Y0], side[Y1]) for _, side, _, _ in groups(r._ranking.shards[0].index)]
+    boxes = [(bound[Y0], bound[Y1]) for _, bound, _, _ in groups(r._engine.shards[0].index)]
     assert sorted(set(boxes)) == [(0.0, 0.0), (4.0, 4.0)]
 
 
@@ -130,7 +139,7 @@ def test_rare_keywords_come_first_and_new_ones_before_all() -> None:
     r = ranker()
     r.subscribe([nc.RankedSubscription(i, ["often", "seldom"] if i == 0 else ["often"], (0, 0)) for i in range(3)])
     r.subscribe([nc.RankedSubscription(9, ["new"], (0, 0))])
-    index = r._ranking.shards[0].index
+    index = r._engine.shards[0].index
     assert isinstance(index, GroupPruned)
     rank = dict(zip(["often", "seldom", "new"], index._lists.rank[r._keywords.find(["often", "seldom", "new"])], strict=True))
     assert rank["new"] < rank["seldom"] < rank["often"]
@@ -139,22 +148,22 @@ def test_rare_keywords_come_first_and_new_ones_before_all() -> None:
 def test_a_threshold_that_rises_a_little_is_not_filed_anew() -> None:
     r = ranker(window=50)
     r.subscribe([nc.RankedSubscription(1, ["a"], (0, 0), 1, 1.0)])
-    index = r._ranking.shards[0].index
+    index = r._engine.shards[0].index
     assert isinstance(index, GroupPruned)
     for number in range(8):
         r.publish([nc.Message(number, ["a"], (4.0 - number / 1000, 0))])
     filed = float(index._lists.key[0])
-    assert filed < float(r._ranking.shards[0].buffers.threshold[0]) < filed + index.laziness
+    assert filed < float(r._engine.shards[0].buffers.threshold[0]) < filed + index.laziness
     r.publish([nc.Message(100 + number, ["a"], (1.0, 0)) for number in range(4)])
-    assert index._lists.key[0] == r._ranking.shards[0].buffers.threshold[0] == pytest.approx(0.8)
+    assert index._lists.key[0] == r._engine.shards[0].buffers.threshold[0] == pytest.approx(0.8)
 
 
 def test_what_index_and_ranker_tell(tmp_path: Path) -> None:
     r = ranker()
     r.subscribe([nc.RankedSubscription(1, ["a", "b"], (0, 0))])
-    told = r.explain(nc.Message(1, ["a"], (0, 0)), 1)
-    assert len(told.path) == 2
-    assert "group 1 of 1, place 1 of 1" in told.path[0]
+    lines = r.explain(nc.Message(1, ["a"], (0, 0)), 1)
+    assert len(lines.path) == 2
+    assert "group 1 of 1, place 1 of 1" in lines.path[0]
     r.save(tmp_path / "saved")
     again = nc.Ranker.open(tmp_path / "saved")
     assert check(again) == 2
@@ -184,7 +193,7 @@ def test_messages_far_away_and_places_beyond_float32_are_scored_right() -> None:
 
 def test_more_subscriptions_than_are_scored_at_once() -> None:
     r = ranker()
-    index: Any = r._ranking.shards[0].index
+    index: Any = r._engine.shards[0].index
     n = len(index._pending) + 3
     r.subscribe([nc.RankedSubscription(s, ["jazz"], (0.001 * s, 0.0), k=1) for s in range(n)])
     assert len(r.publish([nc.Message(1, ["jazz"], (0.0, 0.0))])) == n
@@ -193,8 +202,8 @@ def test_more_subscriptions_than_are_scored_at_once() -> None:
 def test_who_is_not_filed_is_not_found() -> None:
     r = ranker()
     r.subscribe([nc.RankedSubscription(s, ["jazz"], (1.0, 1.0)) for s in range(2)])
-    index: Any = r._ranking.shards[0].index
-    lists, rows = index._lists, r._ranking.shards[0].subscribers.layout()
+    index: Any = r._engine.shards[0].index
+    lists, rows = index._lists, r._engine.shards[0].subscriptions.layout()
     assert find_entry(lists, rows, 1, rows.keyword[0])[0] != NOT_THERE
     r.unsubscribe([1])
     assert find_entry(lists, rows, 1, rows.keyword[0]) == (NOT_THERE, NOT_THERE)

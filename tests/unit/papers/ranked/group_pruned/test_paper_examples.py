@@ -8,7 +8,7 @@ from itertools import accumulate
 import pytest
 
 from nearcast.papers.ranked.group_pruned.kernels.match import rest_bound
-from nearcast.papers.ranked.kernels.score_bounds import distance_to_border, distance_to_box, nearness
+from nearcast.papers.ranked.kernels import distance_to_border, distance_to_box, nearness
 
 MAX_DISTANCE = 1.6
 S1 = {"w1": 0.4, "w2": 0.3, "w3": 0.2, "w4": 0.1}
@@ -24,14 +24,14 @@ def after(weights: dict[str, float], word: str) -> list[float]:
 
 
 def bound_at(wanted: dict[str, float], message: dict[str, float], word: str) -> float:
-    """What the keyword and those after it can add at most, where it is the first in common."""
+    """What the keyword and those after it add at most, if it is the first common one."""
     rest, left = after(wanted, word), after(message, word)
     follows = rest_bound(sum(rest), math.hypot(*rest), max(left, default=0.0), math.hypot(*left))
     return float(wanted[word] * message[word] + follows)
 
 
 def prefix(wanted: dict[str, float], message: dict[str, float] | None, needed: float) -> list[str]:
-    """The keywords that can still be the first in common; without a message whatever it may weigh."""
+    """The keywords that can be the first common one; without a message, for any weights of one."""
     kept = []
     for word in wanted:
         total = sum(weight for other, weight in wanted.items() if other >= word)

@@ -1,4 +1,4 @@
-"""Subscriptions are put into the lists of their keywords, taken out, and given other keys."""
+"""Add subscriptions to the lists of their keywords, remove them, and change their keys."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ import numpy as np
 from nearcast.kernels.compile import inline_kernel, kernel
 from nearcast.kernels.pools import chunk_capacity, give_back
 from nearcast.papers.ranked.group_pruned.kernels.divide import (
-    give_room,
+    dissimilarity,
     halve,
+    location_scale,
     move_group,
     nearest_group,
     open_group,
-    place_scale,
-    start_sides,
-    unlikeness,
+    reserve,
+    start_bounds,
     widen,
 )
-from nearcast.papers.ranked.group_pruned.kernels.group import close_place, open_place, rekey, sum_up
-from nearcast.papers.ranked.group_pruned.layout import (
+from nearcast.papers.ranked.group_pruned.kernels.group import (
     AFTER_NORM,
     AFTER_SUM,
     ENTRIES,
@@ -28,8 +27,8 @@ from nearcast.papers.ranked.group_pruned.layout import (
     GROUPS,
     INNER,
     KEY,
+    KEYWORD_SHARE,
     N_FIELDS,
-    OWN,
     WEIGHT,
     WEIGHT0,
     WEIGHT1,
@@ -39,11 +38,15 @@ from nearcast.papers.ranked.group_pruned.layout import (
     Y1,
     X,
     Y,
+    insert_gap,
+    rekey,
+    remove_entry,
+    sum_up,
 )
-from nearcast.papers.ranked.kernels.score_bounds import bit_of, distance_to_border, rounded_down, rounded_up, within_float32
+from nearcast.papers.ranked.kernels import bit_of, distance_to_border, rounded_down, rounded_up, within_float32
 
 NOT_THERE = -1
-_FIRST_ROOM = 2
+_FIRST_CAPACITY = 2
 
 
 @inline_kernel
@@ -53,73 +56,80 @@ def as_stored(value):
 
 
 @kernel
-def file_many(lists, subscribers, threshold, numbers, done, filing):
-    """File subscriptions from position `done` on; returns where it stopped for lack of room. Their keywords have ranks."""
-    value = np.empty(filing.group_size + 1, np.float64)
-    order = np.empty(filing.group_size + 1, np.int64)
+def insert_many(lists, subscriptions, threshold, numbers, done, grouping):
+    """Add subscriptions from position `done` on; returns where it stopped for lack of capacity. Their keywords have ranks."""
+    value = np.empty(grouping.group_size + 1, np.float64)
+    order = np.empty(grouping.group_size + 1, np.int64)
     for i in range(done, numbers.size):
         s = numbers[i]
-        if not has_room(lists, subscribers, s, filing.group_size):
+        if not has_capacity(lists, subscriptions, s, grouping.group_size):
             return i
         lists.key[s] = threshold[s]
-        first = subscribers.first[s]
-        for at in range(first, first + subscribers.n_words[s]):
-            file_one(lists, subscribers, s, at, filing, value, order)
+        first = subscriptions.first[s]
+        for at in range(first, first + subscriptions.n_words[s]):
+            insert_one(lists, subscriptions, s, at, grouping, value, order)
         lists.used[FILED] += 1
     return numbers.size
 
 
 @kernel
-def has_room(lists, subscribers, s, group_size):
-    """Whether a subscription can be filed without more room: each list may have to move, and one of its groups be halved."""
-    keyword, first, n_words = subscribers.keyword, subscribers.first[s], subscribers.n_words[s]
+def has_capacity(lists, subscriptions, s, group_size):
+    """Whether there is capacity for a subscription: each list may have to move, and one of its groups may be divided."""
+    keyword, first, n_words = subscriptions.keyword, subscriptions.first[s], subscriptions.n_words[s]
     n_groups = 0
     for at in range(first, first + n_words):
         n_groups += chunk_capacity(lists.n_groups[keyword[at]] + 1)
     n_entries = n_words * 2 * chunk_capacity(group_size + 2)
     used = lists.used
-    return used[GROUPS] + n_groups <= lists.n_entries.size and used[ENTRIES] + n_entries <= lists.subscriber.size
+    return used[GROUPS] + n_groups <= lists.n_entries.size and used[ENTRIES] + n_entries <= lists.subscription.size
 
 
 @kernel
-def file_one(lists, subscribers, s, at, filing, value, order):
-    """Put a subscription into the list of its keyword at `at`."""
-    word, x, y = subscribers.keyword[at], subscribers.x[s], subscribers.y[s]
-    own, after, after_norm, bits = shares(lists.rank, subscribers, s, at)
-    # As they will be read: rounded once, so that entry and sides agree.
-    own, after, weight = as_stored(own), as_stored(after), as_stored(subscribers.spatial_weight[s])
+def insert_one(lists, subscriptions, s, at, grouping, value, order):
+    """Add a subscription to the list of its keyword at `at`."""
+    word, x, y = subscriptions.keyword[at], subscriptions.x[s], subscriptions.y[s]
+    share, after, after_norm, bits = shares(lists.rank, subscriptions, s, at)
+    # Rounded once, as they will be read, so that entry and bounds agree.
+    share, after, weight = as_stored(share), as_stored(after), as_stored(subscriptions.spatial_weight[s])
     key = rounded_down(lists.key[s])
     if lists.n_groups[word] == 0:
-        group = open_group(lists, word, _FIRST_ROOM)
-        start_sides(lists.side, group, x, y, weight, own, after)
+        group = open_group(lists, word, _FIRST_CAPACITY)
+        start_bounds(lists.bound, group, x, y, weight, share, after)
     else:
-        group = nearest_group(lists, lists.first_group[word], lists.n_groups[word], x, y, weight, own, after, key, filing)
-        if lists.n_entries[group] == filing.group_size:
-            group, upper = halve(lists, word, group, subscribers, filing, value, order)
-            scale = place_scale(filing.is_lonlat, filing.max_distance)
-            unlike = unlikeness(lists.side, group, scale, x, y, weight, own, after, key)
-            if unlikeness(lists.side, upper, scale, x, y, weight, own, after, key) < unlike:
+        group = nearest_group(lists, lists.first_group[word], lists.n_groups[word], x, y, weight, share, after, key, grouping)
+        if lists.n_entries[group] == grouping.group_size:
+            group, upper = halve(lists, word, group, subscriptions, grouping, value, order)
+            scale = location_scale(grouping.is_lonlat, grouping.max_distance)
+            difference = dissimilarity(lists.bound, group, scale, x, y, weight, share, after, key)
+            if dissimilarity(lists.bound, upper, scale, x, y, weight, share, after, key) < difference:
                 group = upper
-        give_room(lists, group)
-        widen(lists, group, x, y, weight, own, after)
-    place = open_place(lists, group, key)
-    lists.subscriber[place], lists.after[place] = s, bits
-    row, side, entry = place * N_FIELDS, lists.side, lists.entry
-    way = distance_to_border(filing.is_lonlat, x, y, side[X0, group], side[Y0, group], side[X1, group], side[Y1, group])
-    entry[row + KEY], entry[row + OWN], entry[row + WEIGHT], entry[row + INNER] = key, own, weight, rounded_down(way)
+        reserve(lists, group)
+        widen(lists, group, x, y, weight, share, after)
+    position = insert_gap(lists, group, key)
+    lists.subscription[position], lists.after[position] = s, bits
+    row, bound, entry = position * N_FIELDS, lists.bound, lists.entry
+    distance = distance_to_border(
+        grouping.is_lonlat, x, y, bound[X0, group], bound[Y0, group], bound[X1, group], bound[Y1, group]
+    )
+    entry[row + KEY], entry[row + KEYWORD_SHARE], entry[row + WEIGHT], entry[row + INNER] = (
+        key,
+        share,
+        weight,
+        rounded_down(distance),
+    )
     entry[row + AFTER_SUM], entry[row + AFTER_NORM] = after, rounded_up(after_norm)
     entry[row + X], entry[row + Y] = within_float32(x), within_float32(y)
-    sum_up(lists, group, place - lists.first_entry[group])
+    sum_up(lists, group, position - lists.first_entry[group])
 
 
 @kernel
-def shares(rank, subscribers, s, at):
-    """What the keyword at `at`, and those after it in the order, can add to a score; and bits of those after it."""
-    keyword, weight_of = subscribers.keyword, subscribers.weight_of
-    first = subscribers.first[s]
-    textual = (1.0 - subscribers.spatial_weight[s]) / subscribers.length[s]
+def shares(rank, subscriptions, s, at):
+    """What the keyword at `at` adds to a score at most, and the keywords after it in the order; and bits of those after it."""
+    keyword, weight_of = subscriptions.keyword, subscriptions.weight_of
+    first = subscriptions.first[s]
+    textual = (1.0 - subscriptions.spatial_weight[s]) / subscriptions.length[s]
     total, squares, bits = 0.0, 0.0, 0
-    for other in range(first, first + subscribers.n_words[s]):
+    for other in range(first, first + subscriptions.n_words[s]):
         if rank[keyword[other]] > rank[keyword[at]]:
             weight = weight_of[keyword[other]]
             total += weight
@@ -129,34 +139,34 @@ def shares(rank, subscribers, s, at):
 
 
 @kernel
-def find_entry(lists, subscribers, s, word):
-    """The group and the place where a subscription is filed under a keyword, or NOT_THERE."""
-    x, y = subscribers.x[s], subscribers.y[s]
-    weight = as_stored(subscribers.spatial_weight[s])
-    side, subscriber = lists.side, lists.subscriber
+def find_entry(lists, subscriptions, s, word):
+    """The group and the position of a subscription in the list of a keyword, or NOT_THERE."""
+    x, y = subscriptions.x[s], subscriptions.y[s]
+    weight = as_stored(subscriptions.spatial_weight[s])
+    bound, subscription = lists.bound, lists.subscription
     for group in range(lists.first_group[word], lists.first_group[word] + lists.n_groups[word]):
-        if not (side[X0, group] <= x <= side[X1, group] and side[Y0, group] <= y <= side[Y1, group]):
+        if not (bound[X0, group] <= x <= bound[X1, group] and bound[Y0, group] <= y <= bound[Y1, group]):
             continue
-        if side[WEIGHT0, group] <= weight <= side[WEIGHT1, group]:
+        if bound[WEIGHT0, group] <= weight <= bound[WEIGHT1, group]:
             first = lists.first_entry[group]
-            for place in range(first, first + lists.n_entries[group]):
-                if subscriber[place] == s:
-                    return group, place
+            for position in range(first, first + lists.n_entries[group]):
+                if subscription[position] == s:
+                    return group, position
     return NOT_THERE, NOT_THERE
 
 
 @kernel
-def unfile_many(lists, subscribers, numbers):
-    """Take subscriptions out of the lists of their keywords."""
+def remove_many(lists, subscriptions, numbers):
+    """Remove subscriptions from the lists of their keywords."""
     for i in range(numbers.size):
         s = numbers[i]
-        first = subscribers.first[s]
-        for at in range(first, first + subscribers.n_words[s]):
-            word = subscribers.keyword[at]
-            group, place = find_entry(lists, subscribers, s, word)
-            close_place(lists, group, place)
+        first = subscriptions.first[s]
+        for at in range(first, first + subscriptions.n_words[s]):
+            word = subscriptions.keyword[at]
+            group, position = find_entry(lists, subscriptions, s, word)
+            remove_entry(lists, group, position)
             if lists.n_entries[group] > 0:
-                sum_up(lists, group, place - lists.first_entry[group])
+                sum_up(lists, group, position - lists.first_entry[group])
             else:
                 close_group(lists, word, group)
         lists.used[FILED] -= 1
@@ -164,8 +174,8 @@ def unfile_many(lists, subscribers, numbers):
 
 @kernel
 def close_group(lists, word, group):
-    """Forget an empty group; the last of its keyword takes its place."""
-    give_back(lists.free_entries, lists.subscriber, lists.first_entry[group], lists.entry_room[group])
+    """Free an empty group; the last one of its keyword takes its position."""
+    give_back(lists.free_entries, lists.subscription, lists.first_entry[group], lists.entry_capacity[group])
     last = lists.first_group[word] + lists.n_groups[word] - 1
     if group != last:
         move_group(lists, last, group)
@@ -173,13 +183,13 @@ def close_group(lists, word, group):
 
 
 @kernel
-def rekey_many(lists, subscribers, threshold, numbers):
-    """Take over the thresholds of subscriptions."""
+def rekey_many(lists, subscriptions, threshold, numbers):
+    """Take over the thresholds of subscriptions as keys."""
     for i in range(numbers.size):
         s = numbers[i]
         lists.key[s] = threshold[s]
         key = rounded_down(threshold[s])
-        first = subscribers.first[s]
-        for at in range(first, first + subscribers.n_words[s]):
-            group, place = find_entry(lists, subscribers, s, subscribers.keyword[at])
-            rekey(lists, group, place, key)
+        first = subscriptions.first[s]
+        for at in range(first, first + subscriptions.n_words[s]):
+            group, position = find_entry(lists, subscriptions, s, subscriptions.keyword[at])
+            rekey(lists, group, position, key)

@@ -1,4 +1,4 @@
-"""What a message and a subscription have in common, looked up without branches and word by word."""
+"""The words that a message and a subscription share, looked up without branches and word by word."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ MOST = 100_000
 
 
 @kernel
-def both_products(of_word, value_of, subscribers, common, few, many):  # type: ignore[no-untyped-def]
+def both_products(of_word, value_of, subscriptions, common, few, many):  # type: ignore[no-untyped-def]
     mask = of_word.size - 1
     for s in range(few.size):
-        few[s] = few_in_common(of_word, value_of, mask, subscribers.record_words, 2 * RECORD * s)
-        many[s] = many_in_common(of_word, value_of, mask, subscribers, s, common)
+        few[s] = few_in_common(of_word, value_of, mask, subscriptions.record_words, 2 * RECORD * s)
+        many[s] = many_in_common(of_word, value_of, mask, subscriptions, s, common)
 
 
 @kernel
 def place_words(of_word, value_of, keyword, value):  # type: ignore[no-untyped-def]
-    """Whether all of them are at home."""
+    """Whether all of them are in their home slots."""
     mask, is_at_home = of_word.size - 1, True
     for i in range(keyword.size):
         to = slot_for(of_word, mask, keyword[i])
@@ -45,31 +45,31 @@ def bits_of_each(start, keyword, bits):  # type: ignore[no-untyped-def]
         bits[i] = bits_of(keyword, start[i], start[i + 1])
 
 
-def some_subscribers(draw: np.random.Generator, n: int, keywords: np.ndarray) -> tuple[RankedSubscriptions, list[set[int]]]:
+def some_subscriptions(draw: np.random.Generator, n: int, keywords: np.ndarray) -> tuple[RankedSubscriptions, list[set[int]]]:
     words = [np.sort(draw.choice(keywords, draw.integers(1, 6), replace=False)) for _ in range(n)]
     start = np.concatenate([[0], np.cumsum([len(one) for one in words])]).astype(np.int64)
     number, half, k = np.arange(n, dtype=np.int32), np.full(n, 0.5), np.ones(n, np.int32)
-    subscribers = RankedSubscriptions()
-    subscribers.put(RankedSubscriptionBatch(number, half, half, half, k, start, np.concatenate(words)), np.ones(MOST))
-    return subscribers, [set(one.tolist()) for one in words]
+    subscriptions = RankedSubscriptions()
+    subscriptions.put(RankedSubscriptionBatch(number, half, half, half, k, start, np.concatenate(words)), np.ones(MOST))
+    return subscriptions, [set(one.tolist()) for one in words]
 
 
 def test_both_ways_give_the_same_product() -> None:
     draw = np.random.default_rng(8)
     n, keywords = 400, draw.choice(MOST, 60, replace=False).astype(np.int32)
-    subscribers, words = some_subscribers(draw, n, keywords)
+    subscriptions, words = some_subscriptions(draw, n, keywords)
     gone = np.array([3, 4], np.int32)
-    subscribers.forget_words(gone)
+    subscriptions.clear_keywords(gone)
     few, many, common = np.empty(n), np.empty(n), np.empty(5)
     n_at_home = n_none = 0
     for _ in range(60):
         keyword = np.sort(draw.choice(keywords, 12, replace=False))
         value = draw.random(12)
         of_word, value_of = empty_table(12)
-        # Values of messages before are still there.
+        # Values of earlier messages are still there.
         value_of[:] = 7.0
         is_at_home = place_words(of_word, value_of, keyword, value)
-        both_products(of_word, value_of, subscribers.layout(), common, few, many)
+        both_products(of_word, value_of, subscriptions.layout(), common, few, many)
         of = dict(zip(keyword.tolist(), value.tolist(), strict=True))
         for s in range(n):
             found = sorted(of[word] for word in words[s] & set(of)) if s not in gone else []

@@ -1,4 +1,4 @@
-"""Lists above a floor where keys of scores do not tell: bursts, hot places, messages that come late."""
+"""Result lists where keys of scores do not decide: bursts, crowded locations, late messages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _subscriptions() -> pa.Table:
 
 
 def _burst(seed: int, n: int) -> pa.Table:
-    """Messages of one place, give or take less than keys tell; some repeat each other, some come late."""
+    """Messages of one location, up to less than keys can tell apart; some are repeats, some come late."""
     rng = np.random.default_rng(seed)
     words = [[0, 1 + int(word)] for word in rng.integers(0, 3, n)]
     place = rng.integers(-2, 3, (2, n)) * 1e-11
@@ -47,11 +47,11 @@ def test_a_burst_is_ranked_as_by_a_scan(window: Any, spare: float, tmp_path: Pat
         ranker.publish_table(messages.slice(0, 40))
         ranker.subscribe_table(_subscriptions())
     for first, last in pairwise([40, 41, 43, 70, 110, 111, 160, 220]):
-        told = [ranker.publish_table(messages.slice(first, last - first)) for ranker in (ours, scan)]
-        assert sorted(map(str, told[0].to_pylist())) == sorted(map(str, told[1].to_pylist()))
+        changes = [ranker.publish_table(messages.slice(first, last - first)) for ranker in (ours, scan)]
+        assert sorted(map(str, changes[0].to_pylist())) == sorted(map(str, changes[1].to_pylist()))
         assert ours.top_table().equals(scan.top_table())
         if last == 110:
-            # Places that were given up are given out again after it is opened.
+            # Freed lists are used again after opening.
             ours.unsubscribe([3, 4])
             scan.unsubscribe([3, 4])
             ours.save(tmp_path / "saved")
@@ -64,7 +64,7 @@ def test_a_burst_is_ranked_as_by_a_scan(window: Any, spare: float, tmp_path: Pat
 
 def test_messages_that_reach_many_lists_come_in_smaller_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     options: dict[str, Any] = {"space": "plane", "max_distance": 4.0}
-    told, n_calls = [], []
+    changes, n_calls = [], []
     calls: list[Any] = []
     find = ImpactGrid.find
 
@@ -79,9 +79,9 @@ def test_messages_that_reach_many_lists_come_in_smaller_batches(monkeypatch: pyt
         ranker = nc.Ranker(nc.CountWindow(30), buffer_parameters={"spare": 0.0}, **options)
         ranker.subscribe_table(_subscriptions())
         calls.clear()
-        told.append(sorted(map(str, ranker.publish_table(_burst(5, 90)).to_pylist())))
+        changes.append(sorted(map(str, ranker.publish_table(_burst(5, 90)).to_pylist())))
         n_calls.append(len(calls))
-    assert told[0] == told[1] == told[2]
+    assert changes[0] == changes[1] == changes[2]
     # All at once; fewer where many are reached; all that are left when lists were refilled.
     assert n_calls[0] == 1 < min(n_calls[1:])
 
@@ -97,28 +97,28 @@ def test_a_saved_ranker_gets_lists_above_a_floor_from_its_new_index(tmp_path: Pa
     opened = nc.Ranker.open(tmp_path / "saved", index="impact_grid")
     assert opened.stats()["buffer"] == "floor"
     for first in range(70, 120, 10):
-        told = [ranker.publish_table(messages.slice(first, 10)).to_pylist() for ranker in (opened, saved)]
-        assert sorted(map(str, told[0])) == sorted(map(str, told[1]))
+        changes = [ranker.publish_table(messages.slice(first, 10)).to_pylist() for ranker in (opened, saved)]
+        assert sorted(map(str, changes[0])) == sorted(map(str, changes[1]))
         assert opened.top_table().equals(saved.top_table())
 
 
 def test_room_for_many_changes_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nearcast.ranked.run_state._MOST_KEPT", 16)
-    monkeypatch.setattr("nearcast.ranked.run_state._FIRST_ROOM", 4)
+    monkeypatch.setattr("nearcast.ranked.run_state._FIRST_CAPACITY", 4)
     ranker = nc.Ranker(nc.CountWindow(30), space="plane", max_distance=4.0)
     ranker.publish_table(_burst(3, 20))
     assert ranker.subscribe_table(_subscriptions()).num_rows > 16
-    # As many may come again; when they do not, it is given back.
-    assert len(ranker._ranking.state.changes.tick) > 16  # type: ignore[union-attr]
+    # As many may come again; if they do not, the memory is given back.
+    assert len(ranker._engine.state.changes.tick) > 16  # type: ignore[union-attr]
     assert ranker.publish([nc.Message(1000, keywords=[999], location=(0.5, 0.5), time=1000.0)]) == []
-    assert len(ranker._ranking.state.changes.tick) == 4  # type: ignore[union-attr]
+    assert len(ranker._engine.state.changes.tick) == 4  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("window", [nc.CountWindow(260), nc.TimeWindow(260.0)], ids=["count", "time"])
 def test_long_lists_are_ranked_as_by_a_scan(window: Any) -> None:
     n, n_messages, rng = 12, 900, np.random.default_rng(8)
     place, words = rng.random((2, n)), pa.array([[0]] * n, pa.list_(pa.int32()))
-    # Of one to three groups of messages that are looked at together.
+    # One to three groups of messages that are compared together.
     k = np.resize([18, 60, 120], n).astype(np.int32)
     columns = {"id": np.arange(n), "keywords": words, "x": place[0], "y": place[1]}
     subscriptions = pa.table({**columns, "k": k, "spatial_weight": np.linspace(0.2, 1, n)})
@@ -130,8 +130,8 @@ def test_long_lists_are_ranked_as_by_a_scan(window: Any) -> None:
         ranker.publish_table(messages.slice(0, 200))
         ranker.subscribe_table(subscriptions)
     for first in range(200, n_messages, 20):
-        told = [ranker.publish_table(messages.slice(first, 20)).to_pylist() for ranker in rankers]
-        assert sorted(map(str, told[0])) == sorted(map(str, told[1]))
+        changes = [ranker.publish_table(messages.slice(first, 20)).to_pylist() for ranker in rankers]
+        assert sorted(map(str, changes[0])) == sorted(map(str, changes[1]))
         assert rankers[0].top_table().equals(rankers[1].top_table())
     assert float(rankers[0].stats()["held_per_subscription"]) > 64
 
@@ -148,7 +148,7 @@ def test_lists_are_refilled_together_before_they_lack_messages(monkeypatch: pyte
     place, words = rng.random((2, n)), pa.array([[0]] * n, pa.list_(pa.int32()))
     columns = {"id": np.arange(n), "keywords": words, "x": place[0], "y": place[1]}
     subscriptions = pa.table({**columns, "k": np.full(n, k, np.int32), "spatial_weight": np.ones(n)})
-    # So little beyond the best that it does not last.
+    # So little capacity beyond the best k that it does not last.
     ours, scan = (
         nc.Ranker(nc.CountWindow(n_window), index, space="plane", max_distance=2.0, buffer_parameters=options)
         for index, options in (("impact_grid", {"spare": 1.0}), ("ranked_scan", None))
@@ -158,24 +158,24 @@ def test_lists_are_refilled_together_before_they_lack_messages(monkeypatch: pyte
         ranker.publish_table(before)
         ranker.subscribe_table(subscriptions)
     n_alone = 0
-    refill_lacking = TickEngine._refill_lacking
+    refill_during_run = TickEngine._refill_during_run
 
-    def counted(ranking: TickEngine, found: Any) -> Any:
+    def counted(engine: TickEngine, found: Any) -> Any:
         nonlocal n_alone
         n_alone += 1
-        return refill_lacking(ranking, found)
+        return refill_during_run(engine, found)
 
-    monkeypatch.setattr(TickEngine, "_refill_lacking", counted)
+    monkeypatch.setattr(TickEngine, "_refill_during_run", counted)
     for first in range(n_window, 4 * n_window, 2):
         batch = messages(first, 2)
-        told = [ranker.publish_table(batch).to_pylist() for ranker in (ours, scan)]
-        assert sorted(map(str, told[0])) == sorted(map(str, told[1]))
+        changes = [ranker.publish_table(batch).to_pylist() for ranker in (ours, scan)]
+        assert sorted(map(str, changes[0])) == sorted(map(str, changes[1]))
         if first == 2 * n_window:
-            # Some of them are scarce now; who goes is not refilled.
+            # Some have a low reserve now; removed subscriptions are not refilled.
             for ranker in (ours, scan):
                 ranker.unsubscribe(range(0, n, 2))
         assert ours.top_table().equals(scan.top_table())
     n_refills = int(ours.stats()["refills"])
     assert n_refills > 40
-    # Those are left that get scarce and lack messages within the same two.
+    # What is left are lists that get a low reserve and lack messages within the same two.
     assert n_alone < n_refills / 4

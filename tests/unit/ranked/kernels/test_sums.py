@@ -7,7 +7,7 @@ from itertools import permutations
 import numpy as np
 
 from nearcast.kernels.compile import kernel
-from nearcast.ranked.kernels.relevance import steady_sum, sum_in_order, sum_of_five
+from nearcast.ranked.kernels.scoring import steady_sum, sum_in_order, sum_of_five
 
 
 @kernel
@@ -19,7 +19,7 @@ def test_five_values_in_any_order_have_one_sum_to_the_last_bit() -> None:
     given = [0.1, 1e-17, 3.3, 0.7, 1e9 / 3.0]
     expected = steady_sum(np.array(given), 5)
     assert {float(summed(np.array(order))) for order in permutations(given)} == {expected}
-    # The order counts, or this would say nothing.
+    # The order matters, or this would prove nothing.
     assert len({float(np.cumsum(order)[-1]) for order in permutations(given)}) > 1
 
 

@@ -1,4 +1,4 @@
-"""Parts come out of the queue by their bounds, shelf by shelf, each once, and none below what is asked for."""
+"""Parts come out of the queue by their bounds, bucket by bucket, each once, and none below the least bound."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nearcast.kernels.compile import kernel
-from nearcast.ranked.kernels.bound_queue import N_SHELVES, NOTHING, clear_queue, pop_bound, push_bound, queue_for
+from nearcast.ranked.kernels.search_queues import N_BUCKETS, NOTHING, clear_queue, pop_bound, push_bound, queue_for
 
 
 @kernel
@@ -42,7 +42,7 @@ def test_what_is_pushed_is_popped_by_shelves(bounds: list[float], least: float, 
         while (place := pop(queue, least)) != NOTHING:
             popped.append(int(queue.part[place]))
         assert sorted(popped) == [part for part, bound in enumerate(bounds) if bound >= least]
-        later = np.minimum(np.array([bounds[part] for part in popped[1:]]) * N_SHELVES // 1, N_SHELVES - 1)
+        later = np.minimum(np.array([bounds[part] for part in popped[1:]]) * N_BUCKETS // 1, N_BUCKETS - 1)
         assert (np.diff(later) <= 0).all()
 
 

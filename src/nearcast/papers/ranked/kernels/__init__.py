@@ -1,1 +1,0 @@
-"""Loops that several of the papers' ranked indexes share."""

@@ -1,1 +1,0 @@
-"""The loops of the IR-tree of a window."""
