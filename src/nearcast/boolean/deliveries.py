@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nearcast.columns.arrow import number_column, number_room, numbers
+from nearcast.columns.arrow import number_buffer, number_column, numbers
 from nearcast.columns.clauses import ClauseStore
 from nearcast.columns.identifiers import Identifiers
 from nearcast.columns.schemas import delivery_table
@@ -27,13 +27,13 @@ def deliver_groups(
     """The deliveries of matches that need no check; message `m` of the groups has the id at `row[m]`."""
     n_pairs, begin, end = groups.n_pairs, groups.begin, groups.end
     if pa.types.is_int64(message_ids.type):
-        message_id, messages = number_room(n_pairs)
+        message_id, messages = number_buffer(n_pairs)
         fill_message_ids(begin, end, row, numbers(message_ids, np.int64), message_id)
     else:
         messages = message_ids.take(number_column(np.repeat(row, end - begin)))
     if ids.kind == "string":
         return delivery_table(messages, ids.take(subscriptions_of(groups, clauses)))
-    subscription_id, subscriptions = number_room(n_pairs)
+    subscription_id, subscriptions = number_buffer(n_pairs)
     fill_ids(groups.member, begin, end, _subscription(clauses), *ids.numbering(), subscription_id)
     return delivery_table(messages, subscriptions)
 

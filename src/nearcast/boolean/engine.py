@@ -21,7 +21,7 @@ from nearcast.columns.arrow import number_column
 from nearcast.columns.folder import joined_parts, read_folder, split_parts, write_folder
 from nearcast.columns.messages import MessageBatch
 from nearcast.columns.schemas import delivery_table
-from nearcast.engine.arguments import listed, numbers_of
+from nearcast.engine.arguments import as_list, numbers_of_ids
 from nearcast.engine.reading_messages import EncodedMessages, read_message_objects, read_message_table
 from nearcast.engine.reading_subscriptions import ReadSubscriptions, read_subscription_objects, read_subscription_table
 from nearcast.engine.registry import create
@@ -84,7 +84,7 @@ class Matcher:
 
     def subscribe(self, subscriptions: Iterable[Subscription]) -> None:
         """Register subscriptions; a known id replaces the old subscription. Bad ones are in `report.rejected`."""
-        subscription_list = listed(subscriptions, Subscription, "subscriptions")
+        subscription_list = as_list(subscriptions, Subscription, "subscriptions")
         with self._lock.writing():
             self._put(read_subscription_objects(subscription_list, self._subscriptions.context, self._subscriptions.ids.kind))
 
@@ -96,7 +96,7 @@ class Matcher:
     def unsubscribe(self, ids: Iterable[Id]) -> None:
         """Remove subscriptions, by a list of ids or a column of a table; unknown ids are ignored."""
         with self._lock.writing():
-            self._remove(numbers_of(ids, self._subscriptions.ids))
+            self._remove(numbers_of_ids(ids, self._subscriptions.ids))
             self._compact()
             self._start_merge()
             self._last_report.value = MatchReport()
@@ -165,7 +165,7 @@ class Matcher:
 
     def publish(self, messages: Iterable[Message]) -> list[Delivery]:
         """Match message objects; each delivery once, in no particular order. Bad ones are in `report.rejected`."""
-        message_list = listed(messages, Message, "messages")
+        message_list = as_list(messages, Message, "messages")
         with self._lock.reading():
             batch, rejected = read_message_objects(message_list, self._subscriptions.context)
             row, number, self._last_report.value = self._match(batch, rejected)

@@ -1,4 +1,4 @@
-"""The border with Arrow: buffers of string, list and number columns as NumPy arrays, without copying the data."""
+"""Arrow buffers of string, list and number columns as NumPy arrays, and back, without copies of the data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nearcast.kernels.word_table import WordColumn
 
 
 class _Borrowed:
-    """Memory of a buffer as NumPy takes it over: writable, and alive as long as any view of it."""
+    """The memory of a buffer for NumPy: writable, and alive as long as any view of it."""
 
     __slots__ = ("__array_interface__", "_buffer")
 
@@ -24,9 +24,9 @@ class _Borrowed:
 
 
 def array_of_buffer(buffer: pa.Buffer | None, dtype: Any) -> NDArray[Any]:
-    """A buffer as a plain writable array that nobody writes.
+    """A buffer as a plain writable array. Nobody may write to it.
 
-    A read-only array is another type to the compiler: every kernel would be compiled a second time.
+    A read-only array has another type for the compiler: every kernel would be compiled a second time.
     """
     if buffer is None or buffer.size == 0:
         return np.empty(0, dtype)
@@ -59,14 +59,14 @@ def word_column(strings: pa.Array) -> WordColumn:
 
 
 def list_offsets(lists: pa.Array) -> NDArray[np.int64]:
-    """Where each list begins among the values of `lists.values`, with the end of the last."""
+    """Where each list begins in `lists.values`, and the end of the last one."""
     offset_type = np.int64 if pa.types.is_large_list(lists.type) else np.int32
     offsets = array_of_buffer(lists.buffers()[1], offset_type)[lists.offset : lists.offset + len(lists) + 1]
     return offsets.astype(np.int64) if len(offsets) else np.zeros(1, np.int64)
 
 
 def numbers(column: pa.Array, dtype: Any) -> NDArray[Any]:
-    """A numeric column as a contiguous, writable array of the wanted type; nulls become 0."""
+    """A numeric column as a contiguous, writable array of a type; nulls become 0."""
     if column.null_count:
         column = column.fill_null(0)
     values = array_of_buffer(column.buffers()[1], column.type.to_pandas_dtype())[column.offset : column.offset + len(column)]
@@ -74,35 +74,36 @@ def numbers(column: pa.Array, dtype: Any) -> NDArray[Any]:
 
 
 def number_column(values: NDArray[Any]) -> pa.Array:
-    """A contiguous array of integers as a column, sharing its memory: `pa.array` would import pandas first, if there is one."""
+    """A contiguous array of integers as a column that shares its memory. `pa.array` would import pandas if it is installed."""
     return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
 
 
 def string_column(texts: Sequence[str]) -> pa.Array:
-    """Texts as a column, without pandas as above."""
+    """Texts as a column, without pandas, as above."""
     encoded = [text.encode() for text in texts]
     offsets = np.zeros(len(texts) + 1, np.int32)
     np.cumsum([len(text) for text in encoded], out=offsets[1:])
     return pa.StringArray.from_buffers(len(texts), pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded)))
 
 
-# Columns up to this long are written to memory of columns that are gone, of which so many of each size wait.
+# Memory of columns up to this length is reused. For each size, this many blocks are kept.
 _LONGEST_KEPT = 1 << 20
 _MOST_WAITING = 4
 _SHORTEST_KEPT = 1 << 10
 _waiting: dict[tuple[str, int], list[NDArray[Any]]] = {}
 
 
-def number_room(n: int) -> tuple[NDArray[np.int64], pa.Array]:
-    """An array of int64 to be filled, and the column that shares its memory."""
+def number_buffer(n: int) -> tuple[NDArray[np.int64], pa.Array]:
+    """An int64 array to fill, and the column that shares its memory."""
     values = used_again(n, np.int64)
     return values, number_column(values)
 
 
 def used_again(n: int, dtype: Any) -> NDArray[Any]:
-    """An array to be filled, in memory that is used again when it and all its views are gone, unless it is large.
+    """An array to fill, in reused memory unless it is large. The memory is free again when the array and all its views are
+    gone.
 
-    Fresh pages cost more than what is written to them.
+    New pages cost more than writing to them.
     """
     if n > _LONGEST_KEPT:
         return np.empty(n, dtype)
@@ -112,7 +113,7 @@ def used_again(n: int, dtype: Any) -> NDArray[Any]:
         block = waiting.pop()
     except IndexError:
         block = np.empty(size, dtype)
-    # Views of it keep `whole` alive, which is not the case for views of `block`.
+    # Views of the result keep `whole` alive; views of `block` would not.
     whole: NDArray[Any] = np.frombuffer(block.data, dtype)
     weakref.finalize(whole, _give_back, waiting, block).atexit = False
     return whole[:n]

@@ -1,4 +1,5 @@
-"""A folder of arrays: one `.npy` file each, a manifest, opened by memory map; written aside, then moved into place."""
+"""A folder of arrays: one `.npy` file each and a manifest, opened by memory map. It is written to a temporary folder, then
+moved."""
 
 from __future__ import annotations
 
@@ -18,29 +19,29 @@ from nearcast.errors import StoredFormatError
 
 MANIFEST = "manifest.json"
 FORMAT = 12
-# Of <fcntl.h> and <linux/fs.h>.
-_HERE, _RENAME_EXCHANGE = -100, 2
+# From <fcntl.h> and <linux/fs.h>.
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
 
 def write_folder(folder: str | Path, kind: str, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Save arrays and facts, in place of an older saved folder or an empty one. Readers see the old folder or the new one."""
+    """Save arrays and facts; replaces a saved folder or an empty one. Readers see either the old folder or the new one."""
     target = Path(folder)
     if target.exists() and not (target / MANIFEST).is_file() and not _is_empty(target):
         raise StoredFormatError(f"{str(target)!r} exists and is not a saved nearcast folder; choose another folder")
     target.parent.mkdir(parents=True, exist_ok=True)
-    aside = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
-    aside.mkdir()
+    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
+    temporary.mkdir()
     try:
         lengths = {}
         for name, array in arrays.items():
-            _write_array(aside / f"{name}.npy", array)
+            _write_array(temporary / f"{name}.npy", array)
             lengths[name] = [str(array.dtype), len(array)]
         manifest = {"format": FORMAT, "kind": kind, "facts": dict(facts), "arrays": lengths}
-        _write_text(aside / MANIFEST, json.dumps(manifest, indent=1))
-        _sync(aside)
-        _replace(aside, target)
+        _write_text(temporary / MANIFEST, json.dumps(manifest, indent=1))
+        _sync(temporary)
+        _replace(temporary, target)
     finally:
-        shutil.rmtree(aside, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def read_folder(folder: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -53,8 +54,8 @@ def read_folder(folder: str | Path, kind: str) -> tuple[dict[str, Any], dict[str
     except ValueError as error:
         raise StoredFormatError(f"{str(source / MANIFEST)!r} is damaged ({error}); build the folder again") from None
     if manifest.get("format") != FORMAT or manifest.get("kind") != kind:
-        found = f"{manifest.get('kind')!r} of format {manifest.get('format')!r}"
-        raise StoredFormatError(f"{str(source)!r} holds {found}; expected {kind!r} of format {FORMAT}; build it again")
+        content = f"{manifest.get('kind')!r} of format {manifest.get('format')!r}"
+        raise StoredFormatError(f"{str(source)!r} holds {content}; expected {kind!r} of format {FORMAT}; build it again")
     arrays = {name: _open_array(source / f"{name}.npy", *shape) for name, shape in manifest["arrays"].items()}
     return manifest["facts"], arrays
 
@@ -98,24 +99,24 @@ def _sync(folder: Path) -> None:
         os.close(handle)
 
 
-def _replace(aside: Path, target: Path) -> None:
+def _replace(temporary: Path, target: Path) -> None:
     if not target.exists():
-        os.rename(aside, target)
-    elif not _exchange(aside, target):
-        # Where folders cannot trade places, the old moves out, the new moves in: for a moment there is none.
+        os.rename(temporary, target)
+    elif not _exchange(temporary, target):
+        # Without an exchange in one step, the old folder moves away before the new one moves in: for a moment there is none.
         old = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
         os.rename(target, old)
-        os.rename(aside, target)
+        os.rename(temporary, target)
         shutil.rmtree(old, ignore_errors=True)
     _sync(target.parent)
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Let two folders trade places in one step (Linux): whoever dies meanwhile leaves the old one or the new one."""
+    """Exchange two folders in one step (Linux): after a crash there is either the old one or the new one."""
     rename = getattr(ctypes.CDLL(None), "renameat2", None)
     if rename is None:
         return False
-    return bool(rename(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _RENAME_EXCHANGE) == 0)
+    return bool(rename(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE) == 0)
 
 
 def joined_parts(parts: Mapping[str, Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
@@ -124,7 +125,7 @@ def joined_parts(parts: Mapping[str, Mapping[str, NDArray[Any]]]) -> dict[str, N
 
 
 def split_parts(arrays: Mapping[str, NDArray[Any]], names: Iterable[str]) -> dict[str, dict[str, NDArray[Any]]]:
-    """What `joined_parts` joined, for the parts of these names."""
+    """The parts with these names, from arrays that `joined_parts` joined."""
     return {
         part: {key[len(part) + 1 :]: array for key, array in arrays.items() if key.startswith(f"{part}.")} for part in names
     }

@@ -1,8 +1,8 @@
 """Arrays that grow, and arrays that begin at a cache line.
 
 `GrowingArray` is for data that is appended all the time. `resized` and `resized_fields` make larger copies of arrays whose
-holder decides when they grow. Arrays that are read in whole lines of memory begin at a line (`aligned_*`); NumPy's own begin
-16 bytes behind one.
+holder decides when they grow. Arrays that are read in whole cache lines begin at one (`aligned_*`); NumPy's own begin
+16 bytes after one.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 LINE_BYTES = 64
 
-# One part in so many is spare: a large array is copied so many times while it grows to twice its size.
+# One in this many elements is spare: a large array is copied this many times while it doubles.
 _SPARE = 8
-# Memory that is more than so many times as large as what is in it is given back.
+# Memory of more than this many times the elements in use is given back.
 _MOST_SPARE = 4
 
 Arrays = TypeVar("Arrays", bound=tuple[Any, ...])
@@ -60,11 +60,11 @@ def resized(
     length = array.shape[-1]
     if (n if needed is None else needed) <= length:
         return array
-    kept = length if used is None else used
+    n_copied = length if used is None else used
     larger = aligned_empty(n, array.dtype) if is_aligned else np.empty((*array.shape[:-1], n), array.dtype)
-    larger[..., :kept] = array[..., :kept]
+    larger[..., :n_copied] = array[..., :n_copied]
     if fill is not None:
-        larger[..., kept:] = fill
+        larger[..., n_copied:] = fill
     return larger
 
 

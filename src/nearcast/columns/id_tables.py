@@ -1,4 +1,4 @@
-"""Growing tables that give dense ids to words and to numbers; one hash look-up per element, whole columns at a time."""
+"""Growing tables from words, or numbers, to dense ids: whole columns at a time, one hash look-up per element."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from nearcast.kernels.hashing import NumberTableArrays
 from nearcast.kernels.word_table import SLOT_WIDTH, WordTableArrays
 
 _FIRST_SLOTS = 64
-# One part in so many of the ids is spare.
+# One in this many ids is spare.
 _SPARE = 8
-# A table of numbers grows at most to so many times more than there are.
+# A table of numbers grows at most to this many times its size.
 _MOST_GROWTH = 8
 _ANY_LENGTH = 1 << 40
 
@@ -54,12 +54,12 @@ class WordTable:
                 return ids
             self._grow(int(column.start[position + 1] - column.start[position]))
 
-    def _grow(self, wanted_bytes: int) -> None:
+    def _grow(self, n_more_bytes: int) -> None:
         old = self._arrays
         n_bytes = int(old.word_start[self.n])
         starts, data, slots = old.word_start, old.word_bytes, old.slot
-        if n_bytes + wanted_bytes > len(data):
-            data = np.zeros(2 * len(data) + wanted_bytes, np.uint8)
+        if n_bytes + n_more_bytes > len(data):
+            data = np.zeros(2 * len(data) + n_more_bytes, np.uint8)
             data[:n_bytes] = old.word_bytes[:n_bytes]
         if self.n + 1 >= len(starts):
             starts = np.zeros(2 * len(starts), np.int64)
@@ -71,7 +71,7 @@ class WordTable:
         self._arrays = WordTableArrays(slots, starts, data)
 
     def values(self) -> pa.Array:
-        """Every known word in order of its id, without a copy: what is known is never written again."""
+        """Every known word in the order of ids, without a copy: known words are never written again."""
         starts = self._arrays.word_start[: self.n + 1]
         data = self._arrays.word_bytes[: int(starts[-1])]
         return pa.LargeStringArray.from_buffers(self.n, pa.py_buffer(starts), pa.py_buffer(data))
@@ -102,7 +102,7 @@ class NumberTable:
     def __init__(self) -> None:
         self.n = 0
         self.is_counting = True
-        """Whether every number is the first one plus its id: then the numbers of ids need no look-up."""
+        """Whether every number is the first one plus its id: then ids need no look-up to become numbers."""
         self._arrays = NumberTableArrays(np.full(_FIRST_SLOTS, hashing.EMPTY_SLOT, np.int32), np.zeros(_FIRST_SLOTS, np.int64))
 
     def find(self, numbers: NDArray[np.int64]) -> NDArray[np.int32]:
@@ -123,28 +123,28 @@ class NumberTable:
         self.is_counting = self.is_counting and bool(hashing.counts_up(self._arrays.number, n_before, self.n))
         return ids
 
-    def _grow(self, n_wanted: int) -> None:
+    def _grow(self, n_more: int) -> None:
         slots, known = self._arrays
-        # Most of a long column of ids is new, but little of one of keywords: for what is at hand, within limits.
-        n_wanted = min(n_wanted, _MOST_GROWTH * self.n + _FIRST_SLOTS)
-        n_known = self.n + n_wanted
+        # Most of a long column of ids is new, but little of one of keywords: grow for the rest of the column, within limits.
+        n_more = min(n_more, _MOST_GROWTH * self.n + _FIRST_SLOTS)
+        n_known = self.n + n_more
         if self.n >= len(known):
             known = np.empty(n_known + n_known // _SPARE + _FIRST_SLOTS, np.int64)
             known[: self.n] = self._arrays.number[: self.n]
         if 4 * (self.n + 1) > 3 * len(slots):
             n_slots = 2 * len(slots)
-            while 3 * n_slots < 4 * (self.n + n_wanted):
+            while 3 * n_slots < 4 * (self.n + n_more):
                 n_slots *= 2
             slots = np.full(n_slots, hashing.EMPTY_SLOT, np.int32)
             hashing.fill_slots(NumberTableArrays(slots, known), self.n)
         self._arrays = NumberTableArrays(slots, known)
 
     def layout(self) -> NumberTableArrays:
-        """The table for kernels that look numbers up themselves."""
+        """The table, for kernels that look up numbers themselves."""
         return self._arrays
 
     def values(self) -> NDArray[np.int64]:
-        """Every known number in order of its id."""
+        """Every known number in the order of ids."""
         return self._arrays.number[: self.n]
 
     def value(self, number: int) -> int:

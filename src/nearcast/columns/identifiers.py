@@ -1,4 +1,4 @@
-"""Ids of subscriptions, int64 or string, as dense numbers and back; one kind per table."""
+"""Ids of subscriptions (int64 or string) to dense numbers and back; one kind per table."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nearcast.columns.arrow import is_string, number_column, number_room, numbers, string_column
+from nearcast.columns.arrow import is_string, number_buffer, number_column, numbers, string_column
 from nearcast.columns.id_tables import NumberTable, WordTable
 from nearcast.errors import SchemaError
 from nearcast.kernels.deliveries import look_up_ids
@@ -65,25 +65,25 @@ class Identifiers:
         return self._strings.add(ids) if kind == "string" else self._numbers.add(numbers(ids, np.int64))
 
     def find(self, ids: pa.Array) -> NDArray[np.int32]:
-        """The number of each id; ABSENT where it is unknown (also because it is of the other kind)."""
+        """The number of each id, or ABSENT if it is unknown, also because it is of the other kind."""
         if self.kind is None or id_kind(ids.type) != self.kind:
             return np.full(len(ids), ABSENT, np.int32)
-        found = self._strings.find(ids) if self.kind == "string" else self._numbers.find(numbers(ids, np.int64))
-        return np.maximum(found, ABSENT)
+        number = self._strings.find(ids) if self.kind == "string" else self._numbers.find(numbers(ids, np.int64))
+        return np.maximum(number, ABSENT)
 
-    def take(self, wanted: NDArray[np.int32]) -> pa.Array:
+    def take(self, number: NDArray[np.int32]) -> pa.Array:
         """The ids with these numbers, as a column."""
         if self.kind != "string":
-            values, column = number_room(len(wanted))
+            values, column = number_buffer(len(number))
             ids, first = self.numbering()
             if len(ids):
-                look_up_ids(ids, wanted, 0, values)
+                look_up_ids(ids, number, 0, values)
             else:
-                np.add(wanted, np.int64(first), out=values)
+                np.add(number, np.int64(first), out=values)
             return column
         if self._values is None or len(self._values) != self.n:
             self._values = self._strings.values()
-        return self._values.take(number_column(wanted)).cast(pa.string())
+        return self._values.take(number_column(number)).cast(pa.string())
 
     @property
     def numbers(self) -> NDArray[np.int64]:
@@ -91,7 +91,8 @@ class Identifiers:
         return self._numbers.values()
 
     def numbering(self) -> tuple[NDArray[np.int64], int]:
-        """What makes int64 ids of numbers: ids by number and 0, or nothing and the first id when ids count up from it."""
+        """How to turn numbers into int64 ids: the ids by number and 0; or an empty array and the first id, if ids count up from
+        it."""
         values = self._numbers.values()
         if self._numbers.is_counting and len(values):
             return values[:0], int(values[0])

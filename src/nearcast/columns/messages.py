@@ -15,8 +15,8 @@ from nearcast.kernels.layouts import MessageArrays
 class MessageBatch:
     """The usable messages of one call.
 
-    `row[m]` is the place of message `m` in the input (rejected rows are left out); every keyword id is below `n_keywords`.
-    `count` says how often each keyword is in its message, where somebody asked.
+    `row[m]` is the row of message `m` in the input (rejected rows are left out); every keyword id is below `n_keywords`.
+    `count` says how often each keyword is in its message, if it was requested.
     """
 
     arrays: MessageArrays
@@ -29,7 +29,7 @@ class MessageBatch:
 
 
 def keyword_sets_of(list_start: NDArray[np.int64], ids: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Lists of keyword ids as sorted sets without the unknown (negative) ones: offsets and members."""
+    """Sorted sets of keyword ids, without the unknown (negative) ones, from lists: offsets and members."""
     set_start, members = np.empty(len(list_start), np.int64), np.empty(len(ids), np.int32)
     n = keyword_sets.gather_sets(list_start, ids, set_start, members, np.empty(0, np.int32))
     return set_start, members[:n]

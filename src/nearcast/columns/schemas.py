@@ -1,4 +1,4 @@
-"""The columns of every table nearcast reads or writes, and the checks of a table's shape."""
+"""The columns of every table that nearcast reads or writes, and checks of them."""
 
 from __future__ import annotations
 
@@ -81,16 +81,17 @@ def keyword_column(table: pa.Table) -> pa.Array | None:
 
 
 def number_columns(table: pa.Table, names: Iterable[str]) -> tuple[list[NDArray[np.float64]], NDArray[np.bool_]] | None:
-    """The columns as float64 and where any of them is null; None if the table has none of them, SchemaError if only some."""
-    wanted = list(names)
-    present = [name for name in wanted if name in table.column_names]
+    """The columns as float64, and which rows have a null. None if the table has none of the columns, SchemaError if only
+    some."""
+    expected = list(names)
+    present = [name for name in expected if name in table.column_names]
     if not present:
         return None
-    if len(present) < len(wanted):
-        missing = [name for name in wanted if name not in present]
-        raise SchemaError(f"the table has columns {present} but not {missing}; expected all of {wanted} or none")
+    if len(present) < len(expected):
+        missing = [name for name in expected if name not in present]
+        raise SchemaError(f"the table has columns {present} but not {missing}; expected all of {expected} or none")
     columns, is_null = [], np.zeros(table.num_rows, bool)
-    for name in wanted:
+    for name in expected:
         column = one_chunk(table[name])
         kind = column.type
         if not (pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind)):

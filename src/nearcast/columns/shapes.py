@@ -1,4 +1,4 @@
-"""Circles and polygons as flat arrays, with the exact answer where floats cannot tell."""
+"""Circles and polygons as flat arrays, with the exact answer where floats cannot decide."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class ShapeStore:
     """Regions that are not boxes, numbered in order of arrival."""
 
     def __init__(self, arrays: Mapping[str, NDArray[Any]] | None = None) -> None:
-        given = arrays or {}
+        saved = arrays or {}
         zero = np.zeros(1, np.int64)
-        self._radius = GrowingArray(np.float64, given.get("radius"))
-        self._ring_first = GrowingArray(np.int64, given.get("ring_first", zero))
-        self._vertex_first = GrowingArray(np.int64, given.get("vertex_first", zero))
-        self._x = GrowingArray(np.float64, given.get("x"))
-        self._y = GrowingArray(np.float64, given.get("y"))
-        self._is_hole = GrowingArray(np.uint8, given.get("is_hole"))
+        self._radius = GrowingArray(np.float64, saved.get("radius"))
+        self._ring_first = GrowingArray(np.int64, saved.get("ring_first", zero))
+        self._vertex_first = GrowingArray(np.int64, saved.get("vertex_first", zero))
+        self._x = GrowingArray(np.float64, saved.get("x"))
+        self._y = GrowingArray(np.float64, saved.get("y"))
+        self._is_hole = GrowingArray(np.uint8, saved.get("is_hole"))
         self._regions: dict[int, Region] = {}
 
     def __len__(self) -> int:
@@ -49,7 +49,7 @@ class ShapeStore:
         return len(self) - 1
 
     def move_circle(self, shape: int, circle: Circle) -> None:
-        """Put a circle in the place of a circle."""
+        """Replace a circle by another one."""
         centre = self._vertex_first.used[self._ring_first.used[shape]]
         self._x.used[centre], self._y.used[centre] = circle.x, circle.y
         self._radius.used[shape] = circle.radius
@@ -66,7 +66,7 @@ class ShapeStore:
         return ShapeArrays(self._radius.used, self._ring_first.used, self._vertex_first.used, self._x.used, self._y.used)
 
     def region(self, shape: int) -> Region:
-        """The shape as a region again (kept: building one validates it)."""
+        """The shape as a region. It is kept, because building one validates it."""
         if shape not in self._regions:
             self._regions[shape] = self._build_region(shape)
         return self._regions[shape]
@@ -85,7 +85,7 @@ class ShapeStore:
         return Polygon(polygons[0]) if len(polygons) == 1 else MultiPolygon(polygons)
 
     def meets_exactly(self, shape: int, box: Box) -> bool:
-        """The definition, for the messages that lie too close to the border of a polygon."""
+        """The exact test, for messages too close to the border of a polygon."""
         return self.region(shape).meets(box, Space.PLANE)
 
     def _ring(self, ring: int) -> list[tuple[float, float]]:

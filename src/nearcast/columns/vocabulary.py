@@ -1,6 +1,6 @@
-"""Keywords as int32 ids: words through one normal form, or the caller's own numbers.
+"""Keywords as int32 ids: words in one normal form, or the caller's own numbers.
 
-`Vocabulary` also keeps document frequencies and gives the global orders the indexes are built on.
+`Vocabulary` also counts document frequencies and returns the global orders that indexes are built on.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ Order = Literal["frequent_first", "rare_first", "alphabetical"]
 
 @dataclass(slots=True)
 class EncodedKeywords:
-    """The id of each keyword (ABSENT = unknown) and, by position, why some cannot be keywords at all."""
+    """The id of each keyword (ABSENT = unknown), and by position the reason why a keyword is unusable."""
 
     ids: NDArray[np.int32]
     problems: dict[int, str] = field(default_factory=dict)
 
 
 class KeywordSpace(Protocol):
-    """What an engine needs of its keywords, whether they are words or numbers."""
+    """What an engine needs from its keywords, whether they are words or numbers."""
 
     @property
     def n(self) -> int: ...
@@ -52,16 +52,16 @@ class KeywordSpace(Protocol):
 
 
 class Vocabulary:
-    """Words ↔ ids, given out batch by batch from 0 on; a word keeps its id."""
+    """Words ↔ ids from 0 on; a word keeps its id."""
 
     def __init__(self, words: Iterable[str] = (), analysis: Analysis | None = None) -> None:
         self._analysis = analysis or Analysis()
         self._table = WordTable(fold=True)
         self._document_frequency: NDArray[np.int64] = np.zeros(0, np.int64)
-        given = list(words)
-        if given:
-            # Not for nothing: the first kernel of a process takes a third of a second to load.
-            for position, problem in self.encode(string_column(given), grow=True).problems.items():
+        listed_words = list(words)
+        if listed_words:
+            # Only if there are words: the first kernel of a process takes a third of a second to load.
+            for position, problem in self.encode(string_column(listed_words), grow=True).problems.items():
                 raise KeywordError(f"word {position} of the vocabulary: {problem}")
 
     @property
@@ -76,19 +76,19 @@ class Vocabulary:
 
     def id(self, word: str) -> int | None:
         """The id of one word in any spelling, or None."""
-        found = int(self.encode(string_column([word]), grow=False).ids[0])
-        return found if found >= 0 else None
+        id = int(self.encode(string_column([word]), grow=False).ids[0])
+        return id if id >= 0 else None
 
     def name(self, keyword: int) -> str:
         """The word with this id."""
         return self._table.value(keyword)
 
     def take_over(self, other: Vocabulary, ids: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Our ids of words with these ids in another vocabulary of the same analysis: as they are, nothing is stemmed again."""
+        """Our ids of words that have these ids in another vocabulary of the same analysis. Nothing is stemmed again."""
         return self._table.add(other._table.values().take(number_column(ids)))
 
     def words(self) -> pa.Array:
-        """Every word in order of its id."""
+        """Every word in the order of ids."""
         return self._table.values()
 
     def encode(self, keywords: pa.Array, grow: bool) -> EncodedKeywords:
@@ -98,7 +98,7 @@ class Vocabulary:
         longest = settings.limit("max_keyword_bytes")
         ids, n_unusable = self._table.find_checked(keywords, longest)
         problems = _unusable_words(keywords, longest) if n_unusable else {}
-        self._settle_other_spellings(keywords, ids, problems, grow)
+        self._resolve_other_spellings(keywords, ids, problems, grow)
         if grow:
             absent = np.flatnonzero(ids == ABSENT)
             absent = absent[~np.isin(absent, list(problems))] if problems else absent
@@ -106,10 +106,12 @@ class Vocabulary:
                 ids[absent] = self._table.add(keywords.take(number_column(absent)))
         return EncodedKeywords(ids, problems)
 
-    def _settle_other_spellings(self, keywords: pa.Array, ids: NDArray[np.int32], problems: dict[int, str], grow: bool) -> None:
-        """Words outside ASCII that are not known as written: look up their normal form, once per distinct word.
+    def _resolve_other_spellings(
+        self, keywords: pa.Array, ids: NDArray[np.int32], problems: dict[int, str], grow: bool
+    ) -> None:
+        """Look up the normal form of words outside ASCII that are unknown as written, once per distinct word.
 
-        Known words are normal forms, and a normal form is its own normal form, so what was found as written is right.
+        Known words are normal forms, and a normal form is its own normal form: ids that were found as written are right.
         """
         positions = np.flatnonzero(ids == ABSENT_NOT_ASCII)
         if len(positions) == 0:
@@ -117,20 +119,20 @@ class Vocabulary:
         ids[positions] = ABSENT
         spellings = keywords.take(number_column(positions)).dictionary_encode()
         code = np.asarray(spellings.indices)
-        found = self._encode_normal_forms(spellings.dictionary, grow)
-        ids[positions] = found.ids[code]
-        if found.problems:
+        encoded = self._encode_normal_forms(spellings.dictionary, grow)
+        ids[positions] = encoded.ids[code]
+        if encoded.problems:
             for position, spelling in zip(positions.tolist(), code.tolist(), strict=True):
-                if spelling in found.problems:
-                    problems[position] = found.problems[spelling]
+                if spelling in encoded.problems:
+                    problems[position] = encoded.problems[spelling]
 
     def _encode_distinct(self, keywords: pa.Array, grow: bool) -> EncodedKeywords:
-        """The way through Python, once per distinct word: for analyses that do more than normalise."""
+        """Encode in Python, once per distinct word: for analyses that do more than normalise."""
         spellings = keywords.fill_null("").dictionary_encode()
         code = np.asarray(spellings.indices)
-        found = self._encode_normal_forms(spellings.dictionary, grow)
-        problems = {int(i): found.problems[int(c)] for i, c in enumerate(code) if int(c) in found.problems}
-        return EncodedKeywords(found.ids[code] if len(code) else np.empty(0, np.int32), problems)
+        encoded = self._encode_normal_forms(spellings.dictionary, grow)
+        problems = {int(i): encoded.problems[int(c)] for i, c in enumerate(code) if int(c) in encoded.problems}
+        return EncodedKeywords(encoded.ids[code] if len(code) else np.empty(0, np.int32), problems)
 
     def _encode_normal_forms(self, spellings: pa.Array, grow: bool) -> EncodedKeywords:
         forms: list[str | None] = []
@@ -152,17 +154,17 @@ class Vocabulary:
 
     @property
     def document_frequency(self) -> NDArray[np.int64]:
-        """In how many of the observed keyword sets each word occurs."""
-        self._widen()
+        """The number of observed keyword sets that contain each word."""
+        self._reserve()
         return self._document_frequency
 
     def observe(self, keywords: NDArray[np.int32]) -> None:
-        """Count the keywords of any number of sets (each set names a keyword once)."""
-        self._widen()
+        """Count the keywords of sets (a set has each keyword once)."""
+        self._reserve()
         keyword_sets.count_keywords(np.ascontiguousarray(keywords, np.int32), self._document_frequency)
 
     def ranks(self, order: Order) -> NDArray[np.int32]:
-        """The place of each id in a global order; equal frequencies keep the order of ids."""
+        """The rank of each id in a global order; ids with equal frequencies keep their order."""
         if order == "alphabetical":
             sequence = pc.sort_indices(self.words()).to_numpy(zero_copy_only=False)
         elif order in ("frequent_first", "rare_first"):
@@ -174,7 +176,7 @@ class Vocabulary:
         ranks[sequence] = np.arange(self.n, dtype=np.int32)
         return ranks
 
-    def _widen(self) -> None:
+    def _reserve(self) -> None:
         missing = self.n - len(self._document_frequency)
         if missing:
             self._document_frequency = np.concatenate([self._document_frequency, np.zeros(missing, np.int64)])
@@ -205,7 +207,7 @@ class Vocabulary:
 
 
 class KeywordNumbers:
-    """Keywords that are the caller's own int32 numbers: an id space that needs no words."""
+    """Keywords that are the caller's own int32 numbers."""
 
     def __init__(self, table: NumberTable | None = None) -> None:
         self._table = table or NumberTable()
@@ -226,7 +228,7 @@ class KeywordNumbers:
         return str(self._table.value(keyword))
 
     def take_over(self, other: KeywordNumbers, ids: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Our ids of keywords with these ids elsewhere."""
+        """Our ids of keywords that have these ids elsewhere."""
         return self._table.add(other._table.values()[ids])
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -241,17 +243,17 @@ class KeywordNumbers:
         return self._table.n_bytes
 
 
-def _unusable_words(keywords: pa.Array, most: int) -> dict[int, str]:
+def _unusable_words(keywords: pa.Array, longest: int) -> dict[int, str]:
     """Positions of words that are null, empty or too long. Words outside ASCII are judged by their normal form later."""
     lengths = np.diff(word_column(keywords).start)
     problems = {}
-    # An ASCII word keeps its length in its normal form; others may shrink, so only hopeless ones are judged here.
-    for position in np.flatnonzero((lengths == 0) | (lengths > most)).tolist():
+    # An ASCII word keeps its length in its normal form. Others may get shorter and are checked later.
+    for position in np.flatnonzero((lengths == 0) | (lengths > longest)).tolist():
         value = keywords[position].as_py()
         if value is None:
             problems[position] = "a keyword is null"
         elif value == "":
             problems[position] = "the keyword '' is empty"
         elif value.isascii():
-            problems[position] = f"the keyword {value[:40] + '...'!r} is longer than {most} bytes"
+            problems[position] = f"the keyword {value[:40] + '...'!r} is longer than {longest} bytes"
     return problems

@@ -15,7 +15,7 @@ from nearcast.kernels.hashing import ABSENT
 from nearcast.model.inputs import checked_id
 
 
-def listed(items: Any, expected: type | tuple[type, ...], what: str) -> Sequence[Any]:
+def as_list(items: Any, expected: type | tuple[type, ...], what: str) -> Sequence[Any]:
     """The items as a list or tuple; NearcastError for a single one, which is an easy mistake."""
     single = (*(expected if isinstance(expected, tuple) else (expected,)), str, bytes)
     if isinstance(items, single) or not isinstance(items, Iterable):
@@ -23,7 +23,7 @@ def listed(items: Any, expected: type | tuple[type, ...], what: str) -> Sequence
     return items if isinstance(items, list | tuple) else list(items)
 
 
-def numbers_of(ids: Any, known: Identifiers) -> NDArray[np.int32]:
+def numbers_of_ids(ids: Any, known: Identifiers) -> NDArray[np.int32]:
     """The numbers of ids in a list or a column of a table, each once; unknown ids are left out."""
     numbers = known.find(_as_column(ids, known.kind))
     return np.unique(numbers[numbers != ABSENT])
@@ -34,7 +34,7 @@ def _as_column(ids: Any, kind: str | None) -> pa.Array:
         if ids.null_count:
             raise NearcastError(f"ids were given as a column with {ids.null_count} nulls; expected an id in each row")
         return ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids
-    checked = [checked_id(id, "subscription", NearcastError) for id in listed(ids, (int, str), "ids")]
+    checked = [checked_id(id, "subscription", NearcastError) for id in as_list(ids, (int, str), "ids")]
     expected = str if kind == "string" else int
     # Ids of the other kind are unknown too.
     return id_array([id for id in checked if isinstance(id, expected)])

@@ -1,4 +1,4 @@
-"""In words: why a message reaches a subscription, or the first thing that stands in its way."""
+"""Explain in words why a message reaches a subscription, or the first reason why it does not."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from nearcast.model.spaces import Space
 def explain_match(
     clauses: ClauseStore, shapes: ShapeStore, keywords: KeywordKind, space: Space, messages: MessageBatch, slots: range
 ) -> tuple[bool, list[str], int]:
-    """Whether the first message matches, the reasons, and the clause they speak of.
+    """Whether the first message matches, the reasons, and the clause they are about.
 
-    Of several alternatives, the one that matches is told; if none does, the one that fails latest.
+    With several alternatives it is the one that matches; if none does, the one that fails last.
     """
     best: tuple[int, list[str], int] | None = None
     for slot in slots:
-        rank, reasons = _judge(clauses, shapes, keywords, space, messages, slot)
+        rank, reasons = _explain_clause(clauses, shapes, keywords, space, messages, slot)
         if best is None or rank > best[0]:
             best = (rank, reasons, slot)
     assert best is not None
@@ -34,7 +34,7 @@ def explain_match(
     return rank == 3, reasons, slot
 
 
-def _judge(
+def _explain_clause(
     clauses: ClauseStore, shapes: ShapeStore, keywords: KeywordKind, space: Space, messages: MessageBatch, slot: int
 ) -> tuple[int, list[str]]:
     """How far a clause got (0 region, 1 required, 2 forbidden, 3 matched) and why."""
@@ -44,28 +44,28 @@ def _judge(
     required = layout.keyword[layout.keyword_start[slot] : layout.keyword_start[slot + 1]]
     check = int(checks.check[slot])
     forbidden = np.empty(0, np.int32)
-    where: Region = Box(*(float(side[slot]) for side in (layout.x0, layout.y0, layout.x1, layout.y1)))
+    region: Region = Box(*(float(bound[slot]) for bound in (layout.x0, layout.y0, layout.x1, layout.y1)))
     if check != PLAIN:
         forbidden = checks.forbidden[checks.forbidden_start[check] : checks.forbidden_start[check + 1]]
-        if checks.shape[check] != NO_SHAPE and where.meets(box, space):
-            where = shapes.region(int(checks.shape[check]))
-    place = f"point ({box.x0!r}, {box.y0!r})" if box.x0 == box.x1 and box.y0 == box.y1 else f"area {box!r}"
+        if checks.shape[check] != NO_SHAPE and region.meets(box, space):
+            region = shapes.region(int(checks.shape[check]))
+    location = f"point ({box.x0!r}, {box.y0!r})" if box.x0 == box.x1 and box.y0 == box.y1 else f"area {box!r}"
 
-    def shown(ids: np.ndarray) -> str:
+    def names(ids: np.ndarray) -> str:
         return ", ".join(repr(keywords.space.name(int(keyword))) for keyword in ids)
 
-    if not where.meets(box, space):
-        return 0, [f"the {place} of the message lies outside the region {where!r}"]
-    reasons = [f"the {place} of the message lies in the region {where!r}"]
+    if not region.meets(box, space):
+        return 0, [f"the {location} of the message lies outside the region {region!r}"]
+    reasons = [f"the {location} of the message lies in the region {region!r}"]
     missing = required[~np.isin(required, present)]
     if len(missing):
-        return 1, [f"the message lacks the keyword {shown(missing[:1])} (of required {shown(required)})"]
+        return 1, [f"the message lacks the keyword {names(missing[:1])} (of required {names(required)})"]
     reasons.append(
-        f"the message has every required keyword: {shown(required)}" if len(required) else "no keywords are required"
+        f"the message has every required keyword: {names(required)}" if len(required) else "no keywords are required"
     )
-    unwanted = forbidden[np.isin(forbidden, present)]
-    if len(unwanted):
-        return 2, [f"the message has the forbidden keyword {shown(unwanted[:1])}"]
+    present_forbidden = forbidden[np.isin(forbidden, present)]
+    if len(present_forbidden):
+        return 2, [f"the message has the forbidden keyword {names(present_forbidden[:1])}"]
     if len(forbidden):
-        reasons.append(f"the message has none of the forbidden keywords: {shown(forbidden)}")
+        reasons.append(f"the message has none of the forbidden keywords: {names(forbidden)}")
     return 3, reasons

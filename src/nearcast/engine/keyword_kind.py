@@ -1,4 +1,4 @@
-"""An engine's keywords: words or numbers, decided by the first that come, then kept."""
+"""The keywords of an engine: words or numbers. The first ones decide."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from nearcast.kernels.word_table import ABSENT
 from nearcast.model.analysis import Analysis
 from nearcast.model.normalise import Keyword
 
-_SHOWN = {"words": "words (str)", "numbers": "numbers (int32)"}
+_DESCRIPTION = {"words": "words (str)", "numbers": "numbers (int32)"}
 
 
 class KeywordKind:
-    """Wraps the vocabulary or the number table of one engine."""
+    """The vocabulary or the number table of one engine."""
 
     def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
@@ -32,28 +32,28 @@ class KeywordKind:
         return self.space.n
 
     def checker(self) -> Callable[[Iterable[Keyword]], None]:
-        """A check for the rows of one batch: KeywordError for keywords of another kind than the engine's or the first row's."""
+        """A check for the rows of a batch: KeywordError for keywords of another kind than the engine's or the first row's."""
         expected = self.name
 
         def check(keywords: Iterable[Keyword]) -> None:
             nonlocal expected
             for keyword in keywords:
-                given = "numbers" if isinstance(keyword, int) else "words"
-                if expected is not None and given != expected:
-                    raise KeywordError(_mixed(given, expected))
-                expected = given
+                kind = "numbers" if isinstance(keyword, int) else "words"
+                if expected is not None and kind != expected:
+                    raise KeywordError(_mixed(kind, expected))
+                expected = kind
                 return
 
         return check
 
     def check_type(self, members: pa.DataType) -> None:
         """Raise SchemaError if a column's keywords are of the other kind."""
-        given = "words" if is_string(members) else "numbers"
-        if self.name is not None and given != self.name:
-            raise SchemaError(_mixed(given, self.name))
+        kind = "words" if is_string(members) else "numbers"
+        if self.name is not None and kind != self.name:
+            raise SchemaError(_mixed(kind, self.name))
 
     def encode(self, keywords: pa.Array, grow: bool) -> EncodedKeywords:
-        """Ids of a column of keywords; the first keywords that `grow` decide the kind."""
+        """The ids of a column of keywords. The first call with `grow` decides the kind."""
         if self.name is None:
             decides = grow and len(keywords) > 0
             if is_string(keywords.type):
@@ -65,19 +65,19 @@ class KeywordKind:
         return self.space.encode(keywords, grow)
 
     def find(self, keywords: Sequence[Keyword]) -> NDArray[np.int32]:
-        """Ids of keywords that were validated before; negative where unknown."""
+        """The ids of validated keywords; negative if unknown."""
         if self.name is None or not keywords:
             return np.full(len(keywords), ABSENT, np.int32)
         return self.encode(_column(keywords), grow=False).ids
 
     def add(self, keywords: Sequence[Keyword]) -> NDArray[np.int32]:
-        """Ids of keywords that were validated before, new ones included."""
+        """The ids of validated keywords, new ones included."""
         if not keywords:
             return np.empty(0, np.int32)
         return self.encode(_column(keywords), grow=True).ids
 
     def take_over(self, other: KeywordKind, ids: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Our ids of keywords that have these ids in another engine of the same analysis, new ones included."""
+        """Our ids of keywords that have these ids in another engine of the same analysis; new ones are added."""
         if len(ids) == 0:
             return ids
         if self.name is None:
@@ -100,8 +100,8 @@ class KeywordKind:
         return kind
 
 
-def _mixed(given: str, expected: str) -> str:
-    return f"keywords were given as {_SHOWN[given]}; this engine uses {_SHOWN[expected]}: keep to one kind"
+def _mixed(kind: str, expected: str) -> str:
+    return f"keywords were given as {_DESCRIPTION[kind]}; this engine uses {_DESCRIPTION[expected]}: keep to one kind"
 
 
 def _column(keywords: Sequence[Keyword]) -> pa.Array:

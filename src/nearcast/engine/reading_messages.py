@@ -1,4 +1,4 @@
-"""Messages, as objects or as a table, into a validated `MessageBatch`; what cannot be used is rejected with a reason."""
+"""Read messages, given as objects or as a table, into a `MessageBatch`. Unusable ones are rejected with a reason."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from nearcast.model.spaces import Space
 
 @dataclass(slots=True)
 class EncodedMessages:
-    """Messages ready to be matched: the ids of all rows, the usable ones as a batch, and the rejections."""
+    """Messages ready to match: the ids of all rows, the usable messages as a batch, and the rejections."""
 
     ids: pa.Array
     batch: MessageBatch
@@ -47,7 +47,7 @@ def read_message_objects(
 ) -> tuple[MessageBatch, list[tuple[int, str]]]:
     """The usable messages as a batch, and the rejections.
 
-    With `grow`, words that nobody asked for are kept too; with `counted`, how often each word is in its message.
+    With `grow`, unknown words are added; with `counted`, the batch says how often each word is in its message.
     """
     space, kind, analysis = context
     rejections = Rejections(len(messages))
@@ -64,7 +64,7 @@ def read_message_objects(
                 space.check_point(box.x0, box.y0)
                 space.check_point(box.x1, box.y1)
             words_of_message = message.words(analysis)
-            # Before the first subscription no kind is decided, and nothing can match.
+            # Before the first subscription the kind is not decided, and nothing can match.
             if grow or kind.name is not None:
                 check_kind(words_of_message)
             words.extend(words_of_message)
@@ -73,7 +73,7 @@ def read_message_objects(
             rejections.add(row, str(error))
         list_start[row + 1] = len(words)
     ids = kind.add(words) if grow else kind.find(words)
-    return _assembled(rejections, list_start, ids, list(boxes), kind, counted)
+    return _make_batch(rejections, list_start, ids, list(boxes), kind, counted)
 
 
 def read_message_table(table: pa.Table, context: ReadingContext, grow: bool = False, counted: bool = False) -> EncodedMessages:
@@ -96,7 +96,7 @@ def read_message_table(table: pa.Table, context: ReadingContext, grow: bool = Fa
     encoded = kind.encode(members, grow)
     rejections.add_members(list_start, encoded.problems)
     _reject_too_many(rejections, list_start, members, settings.limit("max_message_keywords"))
-    batch, rejected = _assembled(rejections, list_start, encoded.ids, boxes, kind, counted)
+    batch, rejected = _make_batch(rejections, list_start, encoded.ids, boxes, kind, counted)
     return EncodedMessages(message_ids, batch, rejected)
 
 
@@ -138,13 +138,13 @@ def _read_word_lists(table: pa.Table, rejections: Rejections, analysis: Analysis
 
 def _reject_too_many(rejections: Rejections, list_start: NDArray[np.int64], members: pa.Array, most: int) -> None:
     for row in np.flatnonzero(np.diff(list_start) > most).tolist():
-        own = members.slice(list_start[row] - list_start[0], list_start[row + 1] - list_start[row])
-        n_distinct = len(own.unique())
+        keywords = members.slice(list_start[row] - list_start[0], list_start[row + 1] - list_start[row])
+        n_distinct = len(keywords.unique())
         if n_distinct > most:
             rejections.add(row, f"the message has {n_distinct} distinct keywords; at most {most} are allowed")
 
 
-def _assembled(
+def _make_batch(
     rejections: Rejections,
     list_start: NDArray[np.int64],
     ids: NDArray[np.int32],
@@ -152,7 +152,7 @@ def _assembled(
     kind: KeywordKind,
     counted: bool,
 ) -> tuple[MessageBatch, list[tuple[int, str]]]:
-    """Drop the rejected rows and make sorted sets of the keyword lists."""
+    """Make a batch: drop rejected rows and turn keyword lists into sorted sets."""
     rows = np.flatnonzero(rejections.is_usable())
     count: NDArray[np.int32] | None = None
     if counted:

@@ -1,6 +1,6 @@
-"""Subscriptions, as objects or as a table, validated; what cannot be used is rejected with a reason.
+"""Read and validate subscriptions, given as objects or as a table. Unusable ones are rejected with a reason.
 
-Rows of a table with a box and a list of keywords go column by column; the others become `Subscription` objects first.
+Rows of a table with a box and a list of keywords are read column by column; others become `Subscription` objects first.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _NO_WORDS = "neither keywords nor interest are given; give [] for every message 
 
 @dataclass(slots=True)
 class ReadSubscriptions:
-    """The usable rows of one call, in two forms, with the ids of all rows."""
+    """The usable subscriptions of one call, in two forms; the ids of all rows; the rejections."""
 
     ids: pa.Array
     plain: PlainSubscriptions | None
@@ -61,14 +61,14 @@ def read_subscription_objects(
         try:
             if not isinstance(subscription, Subscription):
                 raise SchemaError(f"row {row} is a {type(subscription).__name__}; expected a nearcast.Subscription")
-            given_kind = "string" if isinstance(subscription.id, str) else "int"
-            id_kind = id_kind or given_kind
-            if given_kind != id_kind:
+            kind = "string" if isinstance(subscription.id, str) else "int"
+            id_kind = id_kind or kind
+            if kind != id_kind:
                 raise SchemaError(f"the id {subscription.id!r} is of another kind than the ids before it: keep to one kind")
             if subscription.id in seen:
                 raise SchemaError(_twice(subscription.id))
             seen.add(subscription.id)
-            parsed.append(_parsed(row, subscription, context, check_keywords))
+            parsed.append(_parse_subscription(row, subscription, context, check_keywords))
             ids.append(subscription.id)
         except NearcastError as error:
             rejections.add(row, str(error))
@@ -78,7 +78,7 @@ def read_subscription_objects(
     return ReadSubscriptions(id_array(ids), None, parsed, rejections.as_list())
 
 
-def _parsed(
+def _parse_subscription(
     row: int, subscription: Subscription, context: ReadingContext, check_keywords: Callable[[Iterable[Keyword]], None]
 ) -> ParsedSubscription:
     clauses = subscription.clauses(context.analysis)
@@ -102,7 +102,7 @@ def read_subscription_table(table: pa.Table, context: ReadingContext) -> ReadSub
 
 
 class _Columns(NamedTuple):
-    """A table of subscriptions; columns it does not have are all null."""
+    """A table of subscriptions; missing columns are all null."""
 
     ids: pa.Array
     keywords: pa.Array
@@ -112,18 +112,18 @@ class _Columns(NamedTuple):
     has_box: NDArray[np.bool_]
 
     def subscription(self, row: int, space: Space) -> Subscription:
-        """One row as an object; raises NearcastError with what is wrong with it."""
-        words, interest, place = self.keywords[row].as_py(), self.interests[row].as_py(), self.regions[row].as_py()
+        """One row as an object; NearcastError says what is wrong with it."""
+        words, interest, shape = self.keywords[row].as_py(), self.interests[row].as_py(), self.regions[row].as_py()
         if interest is None and words is None:
             raise SubscriptionError(_NO_WORDS)
         where: Region | None = None
-        if place is not None:
-            where = region(place, space=space)
+        if shape is not None:
+            where = region(shape, space=space)
         elif self.has_box[row]:
-            where = Box(*(float(side[row]) for side in self.boxes))
-        # A list without words beside an interest says nothing; with words, the two contradict each other.
-        given = None if interest is not None and not words else words
-        return Subscription(self.ids[row].as_py(), keywords=given, interest=interest, region=where)
+            where = Box(*(float(bound[row]) for bound in self.boxes))
+        # An empty list next to an interest is ignored; a list with words contradicts the interest.
+        keywords = None if interest is not None and not words else words
+        return Subscription(self.ids[row].as_py(), keywords=keywords, interest=interest, region=where)
 
 
 def _read_columns(table: pa.Table, rejections: Rejections, context: ReadingContext) -> _Columns:
@@ -163,11 +163,11 @@ def _reject_bad_ids(rejections: Rejections, ids: pa.Array) -> None:
 
 
 def _read_boxes(table: pa.Table, rejections: Rejections, space: Space) -> tuple[list[NDArray[np.float64]], NDArray[np.bool_]]:
-    """The four columns, and which rows have a box at all; four nulls mean everywhere."""
-    given = number_columns(table, BOX)
-    if given is None:
+    """The four columns, and which rows have a box. Four nulls mean everywhere."""
+    columns = number_columns(table, BOX)
+    if columns is None:
         return [np.zeros(table.num_rows) for _ in BOX], np.zeros(table.num_rows, bool)
-    boxes, has_null = given
+    boxes, has_null = columns
     n_null = sum(np.asarray(table[name].is_null()).astype(int) for name in BOX) if has_null.any() else np.zeros(len(has_null))
     rejections.add_where(has_null & (n_null < 4), lambda row: "some of x0, y0, x1, y1 are null; give all four or none")
     reject_bad_boxes(rejections, boxes, ~has_null, space)
@@ -181,7 +181,7 @@ def _read_parsed_rows(
     check_keywords = context.keywords.checker()
     for row in np.flatnonzero(is_parsed & rejections.is_usable()).tolist():
         try:
-            parsed.append(_parsed(row, columns.subscription(row, context.space), context, check_keywords))
+            parsed.append(_parse_subscription(row, columns.subscription(row, context.space), context, check_keywords))
         except NearcastError as error:
             rejections.add(row, str(error))
     return parsed
@@ -207,10 +207,10 @@ def _read_plain_rows(
     boxes, has_box = columns.boxes, columns.has_box
     if len(rows) < len(is_plain):
         required_start, required = take_lists(required_start, required, rows)
-        boxes, has_box = [side[rows] for side in boxes], has_box[rows]
+        boxes, has_box = [bound[rows] for bound in boxes], has_box[rows]
     if not has_box.all():
         everywhere = WORLD[context.space].bounds
-        boxes = [np.where(has_box, side, widest) for side, widest in zip(boxes, everywhere, strict=True)]
+        boxes = [np.where(has_box, bound, widest) for bound, widest in zip(boxes, everywhere, strict=True)]
     return PlainSubscriptions(rows, required_start, required, boxes)
 
 

@@ -38,7 +38,7 @@ Kernel = Callable[..., Any]
 
 
 def cache_folder() -> Path:
-    """Where compiled kernels are kept; one folder per bounds-check mode, because Numba's key leaves it out."""
+    """The folder of compiled kernels; one per bounds-check mode, because Numba's key leaves it out."""
     given = settings.text("kernel_cache")
     user_cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     root = Path(given) if given else user_cache / "nearcast" / "kernels"
@@ -60,7 +60,7 @@ def _resolved(file: str) -> Path:
 
 @cache
 def _text(file: Path) -> bytes:
-    """As it is when it is first asked for, near its import: what is compiled later comes from what was imported."""
+    """The text of a file at the first call, soon after its import: code that is compiled later comes from what was imported."""
     return file.read_bytes()
 
 
@@ -97,7 +97,7 @@ def source_key(file: Path) -> str:
 
 
 class SourceKeyedLocator(_CacheLocator):  # type: ignore[misc]
-    """Tells Numba to cache a kernel in a folder named by its module and source key."""
+    """Lets Numba cache a kernel in a folder named by its module and source key."""
 
     def __init__(self, function: Callable[..., Any], file: Path) -> None:
         key = source_key(file)
@@ -117,7 +117,7 @@ class SourceKeyedLocator(_CacheLocator):  # type: ignore[misc]
     @classmethod
     def from_function(cls, function: Callable[..., Any], file: str) -> SourceKeyedLocator:
         locator = cls(function, _resolved(file))
-        # Once per folder: it takes a file that is written and removed again.
+        # Once per folder, because the test writes and removes a file.
         if locator._folder not in _writable:
             locator.ensure_cache_path()
             _writable.add(locator._folder)
@@ -173,7 +173,7 @@ def _plain_borrow(value: Any) -> Any:
 
 
 borrow: Kernel = _plain_borrow if numba_config.DISABLE_JIT else _fast_borrow
-"""The same array or tuple of arrays as a borrowed reference: Numba no longer counts its uses.
+"""The same array or tuple of arrays as a borrowed reference: Numba does not count its uses.
 
 Numba counts references atomically whenever an array is read from a tuple or passed to a helper, which can cost more than the
 loop around it. The caller of a kernel holds all arguments until the kernel returns, so inside they need no counting.
@@ -181,7 +181,7 @@ loop around it. The caller of a kernel holds all arguments until the kernel retu
 
 
 class _CompileNotice(numba_event.Listener):  # type: ignore[misc]
-    """Says once per process that kernels are being compiled, because the first use takes seconds."""
+    """Print once per process that kernels are being compiled, because the first use takes seconds."""
 
     def __init__(self) -> None:
         self._said = False

@@ -1,4 +1,4 @@
-"""What every boolean index reads and writes: messages, clauses and matching pairs, as flat arrays."""
+"""The flat arrays that every boolean index reads and writes: messages, clauses and matching pairs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class MessageArrays(NamedTuple):
 
 
 class ClauseArrays(NamedTuple):
-    """What is filed in an index: a box and the keywords that must all be present.
+    """The clauses of an index: a box and the keywords that must all be present.
 
     A subscription is one clause when its interest is a plain list of keywords and its region is a box; otherwise it is the
     product of its alternatives and the boxes that cover its region, and each match is checked further by the engine.
@@ -40,12 +40,12 @@ class ClauseArrays(NamedTuple):
 
 
 class Output(NamedTuple):
-    """Where a match kernel writes the pairs it finds, and counts its work."""
+    """The output of a match kernel: the pairs it finds, and counters of its work."""
 
     message: np.ndarray  # int32[room]
     clause: np.ndarray  # int32[room]
     counters: np.ndarray  # int64[2], at NODES and CANDIDATES
 
 
-# Positions in the counters: nodes or lists visited, living clauses tested.
+# Positions in the counters: nodes or lists visited, live clauses tested.
 NODES, CANDIDATES = 0, 1

@@ -1,4 +1,4 @@
-"""Circles and polygons against the place of a message: yes, no, or too close to the border for floats to tell.
+"""Test circles and polygons against the location of a message: yes, no, or too close to the border for floats to decide.
 
 A polygon is any number of closed rings; inside is where a ray crosses their edges an odd number of times, so holes and
 several parts need no case of their own. UNSURE is settled by the caller with exact arithmetic.
@@ -35,7 +35,7 @@ class ShapeArrays(NamedTuple):
 
 @inline_kernel
 def orientation(ax, ay, bx, by, cx, cy):
-    """+1 if a, b, c turn left, -1 if right, 0 if floats cannot tell (or they are on one line)."""
+    """+1 if a, b, c turn left, -1 if right, 0 if floats cannot decide (or they are on one line)."""
     left = (bx - ax) * (cy - ay)
     right = (cx - ax) * (by - ay)
     bound = _ORIENTATION_ERROR * (abs(left) + abs(right))
@@ -100,7 +100,7 @@ def box_meets_rings(x0, y0, x1, y1, xs, ys, vertex_first, first_ring, last_ring)
             is_unsure = is_unsure or verdict == UNSURE
     if is_unsure:
         return UNSURE
-    # No edge touches the box: it lies wholly inside or wholly outside, and one corner tells.
+    # No edge touches the box: it is completely inside or outside, and one corner decides.
     return point_in_rings(x0, y0, xs, ys, vertex_first, first_ring, last_ring)
 
 

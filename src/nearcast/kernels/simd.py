@@ -22,7 +22,7 @@ _LEVELS = ("avx512", "avx2", "plain")
 
 
 def _target_features() -> set[str]:
-    """What Numba compiles for: NUMBA_CPU_FEATURES if it is given, else what this processor has."""
+    """The features Numba compiles for: NUMBA_CPU_FEATURES if set, else those of this processor."""
     given = numba_config.CPU_FEATURES
     if given is not None:
         return {feature[1:] for feature in given.split(",") if feature.startswith("+")}
@@ -30,7 +30,7 @@ def _target_features() -> set[str]:
 
 
 def level_of(features: set[str], is_checked: bool) -> str:
-    """ "avx512", "avx2" or "plain". Intrinsics escape the bounds check, so a checked run takes the twins."""
+    """ "avx512", "avx2" or "plain". Intrinsics bypass the bounds check, so a checked run uses the plain twins."""
     if is_checked:
         return "plain"
     if features.issuperset(_AVX512):
@@ -40,7 +40,7 @@ def level_of(features: set[str], is_checked: bool) -> str:
 
 LEVEL = level_of(_target_features(), bool(numba_config.BOUNDSCHECK))
 IS_PLAIN = bool(numba_config.DISABLE_JIT)
-"""Whether nothing is compiled at all."""
+"""Whether kernels are not compiled at all."""
 
 
 # --- intrinsics: one number at a time ----------------------------------------------------------------------------
@@ -156,7 +156,7 @@ def first_lanes(builder, flags, n):
 
 
 def loaded_lanes(builder, values, at, is_there):
-    """Sixteen ints from a place on, of 32 or 64 bits; only those with a flag are read, the others are 0."""
+    """Sixteen ints of 32 or 64 bits from a position on; only those with a flag are read, the others are 0."""
     lanes = ir.VectorType(values.type.pointee, LANES)
     kind = ir.FunctionType(lanes, [cgutils.voidptr_t, _I32, _FLAGS, lanes])
     masked = cgutils.get_or_insert_function(builder.module, kind, f"llvm.masked.load.v16i{lanes.element.width}.p0")
@@ -165,7 +165,7 @@ def loaded_lanes(builder, values, at, is_there):
 
 
 def declare(result, *arguments):
-    """An intrinsic whose array arguments arrive as pointers and whose numbers arrive as int64 or float32."""
+    """An intrinsic that gets its array arguments as pointers and its numbers as int64 or float32."""
 
     def decorate(emit):
         def codegen(context, builder, signature, given):
@@ -181,7 +181,7 @@ def declare(result, *arguments):
         def typed(kinds):
             return result(*(kind if wanted is None else wanted for kind, wanted in zip(kinds, arguments, strict=True)))
 
-        # Numba counts the parameters of what it is given, so each arity is spelled out.
+        # Numba needs a fixed number of parameters, so each arity is spelled out.
         if len(arguments) == 3:
 
             @intrinsic
@@ -246,7 +246,7 @@ def _fast_box_lanes(builder, box, at, stride, n, x, y):
 
 
 def _look_up_512(builder, filters, first, place):
-    """The word of the filter each lane names, by one permutation of its sixteen words."""
+    """The word of the filter that each lane names, by one permutation of its sixteen words."""
     words = load(builder, filters, first, INTS)
     kind = ir.FunctionType(INTS, [INTS, INTS])
     permute = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.avx512.permvar.si.512")
@@ -254,7 +254,7 @@ def _look_up_512(builder, filters, first, place):
 
 
 def _look_up_256(builder, filters, first, place):
-    """The same with registers of eight words: both halves of the filter are permuted and one is taken."""
+    """The same with registers of eight words: both halves of the filter are permuted and one is chosen."""
     kind = ir.FunctionType(_HALF, [_HALF, _HALF])
     permute = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.avx2.permd")
     eight = ir.Constant(_I64, LANES // 2)
@@ -306,7 +306,7 @@ def _fast_append_lanes(builder, source, at, lanes, target, to):
     flags = builder.bitcast(builder.trunc(lanes, _I16), _FLAGS)
     kind = ir.FunctionType(INTS, [INTS, INTS, _FLAGS])
     compress = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.avx512.mask.compress.v16i32")
-    # Into a register and stored whole: compressing into memory is slow on some processors.
+    # Compressed in a register and stored as a whole: compressing into memory is slow on some processors.
     _store(builder, builder.call(compress, [load(builder, source, at, INTS), constant(0), flags]), target, to)
     return builder.add(to, builder.ctpop(builder.and_(lanes, ir.Constant(_I64, (1 << LANES) - 1))))
 
@@ -317,7 +317,7 @@ _FOUR, _FOUR_FLAGS = ir.VectorType(_I32, 4), ir.VectorType(_I1, 4)
 
 
 def _both(builder, bits, shift):
-    """Bits that are set here and `shift` places further up."""
+    """Bits that are set both here and `shift` positions higher."""
     return builder.and_(bits, builder.lshr(bits, ir.Constant(_I64, shift)))
 
 
@@ -331,7 +331,7 @@ def _fast_four_boxes(builder, box, at, x, y):
     sides = builder.bitcast(load(builder, box, at, _HALF), shorts)
     corner = builder.trunc(builder.or_(x, builder.shl(y, ir.Constant(_I64, 16))), _I32)
     one = builder.insert_element(ir.Constant(_HALF, ir.Undefined), corner, ir.Constant(_I32, 0))
-    # The same four times, then four times turned around.
+    # Four times the point, then four times its complement.
     corners = builder.shuffle_vector(one, ir.Constant(_HALF, ir.Undefined), ir.Constant(_HALF, [0] * 8))
     point = builder.bitcast(builder.xor(corners, ir.Constant(_HALF, [0] * 4 + [-1] * 4)), shorts)
     answers = []
@@ -381,7 +381,7 @@ _EIGHT_FLAGS = ir.VectorType(_I1, 8)
 @declare(types.int64, None, types.int64, types.int64, types.int64)
 def _fast_eight_points(builder, points, at, low, high):
     once = builder.bitcast(load(builder, points, at, _HALF), ir.VectorType(_I16, LANES))
-    # Eight x, eight y, for the one box and for the other.
+    # Eight x and eight y, for one box and for the other.
     coordinates = builder.shuffle_vector(once, once, ir.Constant(ir.VectorType(_I32, 32), [*range(LANES)] * 2))
     eight_times = ir.Constant(ir.VectorType(_I32, 32), [i // 8 for i in range(32)])
     corners = [builder.bitcast(corner, _FOUR_SHORTS) for corner in (low, high)]
@@ -419,7 +419,7 @@ _FOURS = {
 }
 _SIXTEEN = {
     "avx512": (_fast_copy_lanes, _fast_box_lanes, _signature_lanes(_look_up_512), _fast_equal_lanes, _fast_append_lanes),
-    # Nothing compresses below AVX-512: the few lanes that are set are gone through.
+    # There is no compression below AVX-512: go through the few lanes that are set.
     "avx2": (_fast_copy_lanes, _fast_box_lanes, _signature_lanes(_look_up_256), _fast_equal_lanes, plain.append_lanes),
     "plain": (plain.copy_lanes, plain.box_lanes, plain.signature_lanes, plain.equal_lanes, plain.append_lanes),
 }

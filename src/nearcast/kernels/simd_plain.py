@@ -39,23 +39,23 @@ def prefetch(array: Any, position: int) -> None:
 
 
 def move_within(array: Any, start: int, end: int, by: int) -> None:
-    """Move the elements from `start` up to `end`, none if that is not above, by so many places."""
+    """Move the elements from `start` to `end` up by `by` positions; none if `end` is not larger."""
     array[start + by : end + by] = array[start:end].copy()
 
 
 def lowest_lane(lanes: int) -> int:
-    """The number of the lowest bit that is set; some bit is."""
+    """The number of the lowest set bit; there is one."""
     return (int(lanes) & -int(lanes)).bit_length() - 1
 
 
 def copy_lanes(source: Any, at: int, n: int, target: Any, to: int) -> None:
-    """Copy `n` of at most sixteen int32. The vector forms copy all sixteen: both arrays need as much room."""
+    """Copy `n` of at most sixteen int32. The vector forms copy all sixteen: both arrays must be that long."""
     for i in range(n):
         target[to + i] = source[at + i]
 
 
 def box_lanes(box: Any, at: int, stride: int, n: int, x: Any, y: Any) -> int:
-    """Which of `n` boxes hold the point: bits 0 to 15 with the border, bits 16 to 31 without it.
+    """Which of `n` boxes contain the point: bits 0 to 15 with the border, bits 16 to 31 without it.
 
     Box `i` has x0, y0, x1, y1 at `at + i`, `at + stride + i`, and so on.
     """
@@ -86,7 +86,7 @@ def signature_lanes(signature: Any, at: int, n: int, filters: Any, first: int) -
 
 
 def equal_lanes(values: Any, at: int, n: int, wanted: int) -> int:
-    """Which of `n` int32 are the wanted one. Nothing behind them is read."""
+    """Which of `n` int32 are equal to a value. Nothing after them is read."""
     lanes = 0
     for i in range(n):
         if values[at + i] == wanted:
@@ -95,7 +95,7 @@ def equal_lanes(values: Any, at: int, n: int, wanted: int) -> int:
 
 
 def count_below(values: Any, at: int, n: int, border: int) -> int:
-    """How many of `n` int32 or int64 are below a border. Nothing behind them is read."""
+    """How many of `n` int32 or int64 are below a limit. Nothing after them is read."""
     count = 0
     for i in range(n):
         count += values[at + i] < border
@@ -114,7 +114,7 @@ def append_lanes(source: Any, at: int, lanes: int, target: Any, to: int) -> int:
 
 
 def four_boxes(box: Any, at: int, x: int, y: int) -> int:
-    """Which of four boxes hold the point: bits 0 to 3 with the border, bits 4 to 7 without it.
+    """Which of four boxes contain the point: bits 0 to 3 with the border, bits 4 to 7 without it.
 
     Coordinates have 16 bits, those of the point are below 65535. The int at `at + i` has x0 of box `i` below y0, that at
     `at + 4 + i` x1 below y1, both turned around (65535 - x1). A box of ones holds nothing.
@@ -145,7 +145,8 @@ def four_signatures(signature: Any, at: int, filters: Any, first: int) -> int:
 
 
 def eight_points(points: Any, at: int, low: int, high: int) -> int:
-    """Which of eight points two boxes hold: bits 0 to 7 the one, 8 to 15 the other, with their border; 16 to 31 without it.
+    """Which of eight points two boxes contain: bits 0 to 7 for one, 8 to 15 for the other, with the border; 16 to 31 without
+    it.
 
     Coordinates have 16 bits, two in an int: those of x in the four ints from `at` on, those of y in the next four. `low` has x0
     and y0 of the one box, then of the other, `high` x1 and y1; all are below 65535, and a point with x = 65535 lies nowhere.
@@ -165,7 +166,7 @@ def eight_points(points: Any, at: int, low: int, high: int) -> int:
 
 
 def append_four(source: Any, at: int, lanes: int, target: Any, to: int) -> int:
-    """Append those of four elements whose lanes are set; returns the new end. The vector form writes four."""
+    """Append the elements of four whose lanes are set; returns the new end. The vector form writes four."""
     for i in range(4):
         if (lanes >> i) & 1:
             target[to] = source[at + i]
@@ -174,7 +175,7 @@ def append_four(source: Any, at: int, lanes: int, target: Any, to: int) -> int:
 
 
 def append_eight(source: Any, at: int, lanes: int, target: Any, to: int) -> int:
-    """Append those of eight elements whose lanes are set; returns the new end. The vector form writes eight."""
+    """Append the elements of eight whose lanes are set; returns the new end. The vector form writes eight."""
     for i in range(8):
         if (lanes >> i) & 1:
             target[to] = source[at + i]

@@ -47,7 +47,7 @@ class WordColumn(NamedTuple):
 
 @inline_kernel
 def read_short(data, start, stop):
-    """At most seven bytes as one integer, without reading outside `data`."""
+    """Read at most seven bytes as one integer, without reading outside `data`."""
     length = np.int64(stop - start)
     if start + 8 <= data.size:
         return load8(data, start) & ((np.int64(1) << np.int64(8 * length)) - np.int64(1))
@@ -59,7 +59,7 @@ def read_short(data, start, stop):
 
 @inline_kernel
 def fold_case(part, fold):
-    """Eight bytes with the ASCII capital letters made small if `fold`; other bytes stay."""
+    """Turn ASCII capitals in eight bytes into small letters if `fold`; other bytes stay."""
     if not fold:
         return part
     low = part & np.int64(_LOW_BITS)
@@ -70,7 +70,7 @@ def fold_case(part, fold):
 
 @inline_kernel
 def mix_into_hash(key, part):
-    """The hash of a word so far, with eight more bytes of it."""
+    """Add the next eight bytes of a word to its hash."""
     mixed = multiply(key ^ part, np.int64(_GOLDEN))
     return mixed ^ shift_right(mixed, np.int64(29))
 
@@ -84,14 +84,14 @@ def hash_long_word(data, start, stop, fold):
         part = load8(data, position)
         seen |= part
         key = mix_into_hash(key, fold_case(part, fold))
-    # The last eight bytes overlap what was read when the length is no multiple of eight.
+    # The last eight bytes overlap those before if the length is no multiple of eight.
     part = load8(data, stop - 8)
     return mix_into_hash(key, fold_case(part, fold)), seen | part
 
 
 @inline_kernel
 def word_key(data, start, stop, fold):
-    """The two halves of a word's key, and its bytes or-ed together (top bits tell what is not ASCII)."""
+    """The two halves of a word's key, and its bytes or-ed together (a top bit means: not ASCII)."""
     length = np.int64(stop - start)
     if length <= 7:
         part = read_short(data, start, stop)
@@ -106,7 +106,7 @@ def word_key(data, start, stop, fold):
 
 @inline_kernel
 def word_home(low, high, n_slots):
-    """Where the search for a key begins; the number of slots is a power of two."""
+    """The slot at which the search for a key begins; the number of slots is a power of two."""
     spread = multiply(low ^ multiply(high, np.int64(_MIX)), np.int64(_GOLDEN))
     spread = multiply(spread ^ shift_right(spread, np.int64(32)), np.int64(_GOLDEN))
     return shift_right(spread, np.int64(24)) & np.int64(n_slots - 1)
@@ -153,7 +153,7 @@ def find_short_word(slot, low, high, number):
 def find_words(table, column, fold, longest, ids):
     """Fill `ids` with the id of each word: ABSENT, or ABSENT_NOT_ASCII when the word has bytes outside ASCII.
 
-    Works in blocks: all keys of a block are computed and their slots asked for before the first is looked at.
+    Works in blocks: all keys of a block are computed and their slots prefetched before the first one is read.
     Returns how many words are empty or longer than `longest` bytes.
     """
     # Fields are read once: taking an array out of a tuple inside a loop counts references, atomically.
@@ -229,7 +229,7 @@ def copy_word(target, at, data, start, stop, fold):
 
 @kernel
 def fill_slots(table, n_known):
-    """File every known word in empty slots (after the table has grown)."""
+    """Insert every known word into empty slots, after the table has grown."""
     slot, word_start, word_bytes = table.slot, table.word_start, table.word_bytes
     for word in range(n_known):
         at, low, high = find_slot(slot, word_start, word_bytes, word_bytes, word_start[word], word_start[word + 1], False)

@@ -1,4 +1,4 @@
-"""Results of subscriptions before and after a call → the changes that are reported, as objects or as a table."""
+"""The changes that a call reports: pairs that left results or entered them, as objects or as a table."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nearcast.columns.arrow import number_column, number_room
+from nearcast.columns.arrow import number_buffer, number_column
 from nearcast.columns.identifiers import Identifiers
 from nearcast.engine.groups import Groups, single_pairs
 from nearcast.kernels.deliveries import fill_group_ids
@@ -20,7 +20,7 @@ _SHIFT = np.int64(32)
 
 
 class Changes(NamedTuple):
-    """Pairs of a subscription number and the slot of a message: those that left, those that entered.
+    """Pairs of a subscription number and a message slot: those that left the results, and those that entered.
 
     The keys of the groups are messages if `is_by_message`, else subscriptions.
     """
@@ -33,12 +33,12 @@ class Changes(NamedTuple):
         return self.left.n_pairs + self.entered.n_pairs
 
     def pair_keys(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The pairs as numbers: the subscription in the upper half, the message in the lower one."""
+        """Each pair as one int64: the subscription in the upper half, the message in the lower half."""
         left, entered = (_pair_keys(groups, self.is_by_message) for groups in (self.left, self.entered))
         return left, entered
 
     def to_table(self, ids: Identifiers, messages: LiveMessages) -> pa.Table:
-        """subscription_id, message_id, change."""
+        """A table of subscription_id, message_id and change (-1 or 1)."""
         n_left, n = self.left.n_pairs, len(self)
         change = np.ones(n, np.int8)
         change[:n_left] = -1
@@ -47,8 +47,8 @@ class Changes(NamedTuple):
             subscription_id = ids.take((key >> _SHIFT).astype(np.int32))
             message_id = messages.ids.take(_message_of(key))
         else:
-            number, subscription_id = number_room(n)
-            message, message_id = number_room(n)
+            number, subscription_id = number_buffer(n)
+            message, message_id = number_buffer(n)
             for groups, part in ((self.left, slice(0, n_left)), (self.entered, slice(n_left, n))):
                 if self.is_by_message:
                     fill_group_ids(*groups, messages.ids.numbers, *ids.numbering(), message[part], number[part])
@@ -59,19 +59,19 @@ class Changes(NamedTuple):
 
 
 def difference(before: Groups, after: Groups) -> Changes:
-    """What leads from one state of some results to another; the keys are subscriptions."""
+    """The changes from one state of results to another; the keys are subscriptions."""
     left, entered = Changes(before, after).pair_keys()
     return _changes(np.setdiff1d(left, entered), np.setdiff1d(entered, left))
 
 
 def joined(parts: Sequence[Changes]) -> Changes:
-    """Changes of different subscriptions, in memory of their own."""
+    """Changes of different subscriptions together, copied."""
     keys = [part.pair_keys() for part in parts]
     return _changes(*(np.concatenate(column) for column in zip(*keys, strict=True)))
 
 
-def cancelled(changes: Changes, slots: NDArray[np.int32], old: NDArray[np.int32], n_slots: int) -> Changes:
-    """Drop pairs that leave and enter again because an id was used again: that of `old[i]` by the message at `slots[i]`."""
+def without_reused_ids(changes: Changes, slots: NDArray[np.int32], old: NDArray[np.int32], n_slots: int) -> Changes:
+    """Drop pairs that leave and enter within a call because the message at `slots[i]` has the id of the expired `old[i]`."""
     renamed = np.arange(n_slots, dtype=np.int64)
     renamed[slots] = old
     left, entered = changes.pair_keys()
@@ -79,8 +79,8 @@ def cancelled(changes: Changes, slots: NDArray[np.int32], old: NDArray[np.int32]
     return _changes(left[~np.isin(left, entered_before)], entered[~np.isin(entered_before, left)])
 
 
-def consecutive(first: Changes, then: Changes) -> Changes:
-    """Two changes one after the other as one: pairs that come and go cancel out."""
+def combined(first: Changes, then: Changes) -> Changes:
+    """Two consecutive changes as one: pairs that enter and leave again cancel out."""
     left, entered = joined([first, then]).pair_keys()
     return _changes(left[~np.isin(left, entered)], entered[~np.isin(entered, left)])
 
@@ -102,5 +102,5 @@ def _message_of(keys: NDArray[np.int64]) -> NDArray[np.int32]:
 
 
 def _changes(left: NDArray[np.int64], entered: NDArray[np.int64]) -> Changes:
-    gone, new = (single_pairs((keys >> _SHIFT).astype(np.int32), _message_of(keys)) for keys in (left, entered))
-    return Changes(gone, new)
+    left_pairs, entered_pairs = (single_pairs((keys >> _SHIFT).astype(np.int32), _message_of(keys)) for keys in (left, entered))
+    return Changes(left_pairs, entered_pairs)

@@ -1,7 +1,7 @@
-"""`MovingMatcher`: subscriptions that travel, messages that live for a while; every call tells what it changes.
+"""`MovingMatcher`: subscriptions that travel, messages that live for a while. Every call returns the changes of the results.
 
-State is never kept per subscription: its result is what the index finds now. A call reports the difference between the results
-before and after it, so what comes and goes within one call is not reported.
+No result is stored: it is what the index finds now. A call reports the difference between the results before and after it. A
+message that enters a result and leaves it within one call is not reported.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from nearcast.columns.identifiers import id_array
-from nearcast.engine.arguments import listed, numbers_of
+from nearcast.engine.arguments import as_list, numbers_of_ids
 from nearcast.engine.groups import NO_PAIRS
 from nearcast.engine.reading_messages import read_message_objects
 from nearcast.engine.reading_subscriptions import ReadSubscriptions, read_subscription_objects, read_subscription_table
@@ -31,16 +31,16 @@ from nearcast.model.message import Message, read_time
 from nearcast.model.regions import Region
 from nearcast.model.spaces import space_of
 from nearcast.model.subscription import Subscription
-from nearcast.moving.changes import Changes, change_objects, consecutive, difference
+from nearcast.moving.changes import Changes, change_objects, combined, difference
 from nearcast.moving.indexes import MOVING_INDEXES, MOVING_SAFE_AUTO
-from nearcast.moving.reading import ReadMoves, TimedMessages, read_move_table, read_moves, read_timed_objects, read_timed_table
+from nearcast.moving.reading import MoveBatch, TimedMessages, read_move_table, read_moves, read_timed_objects, read_timed_table
 from nearcast.moving.safe_regions.protocol import Positions, SafeRegionProtocol
 from nearcast.moving.state import MovingState, open_state, save_state
 from nearcast.moving.updates import arrive, expire, move
 
 
 class MovingMatcher:
-    """Keeps the result of every travelling subscription exact, by messages that enter (+1) and leave (-1) it.
+    """Reports the messages that enter (+1) and leave (-1) the result of every moving subscription, exactly.
 
     Parameters
     ----------
@@ -51,15 +51,17 @@ class MovingMatcher:
     analysis
         How text becomes keywords; the same for messages and for quoted phrases of interests.
     safe_region
-        Whether subscribers may be silent while they stay in the regions that `safe_regions` gives: circles and boxes (True), or
-        cells of a grid ("cells", in the plane: larger regions for more work).
+        True or "cells": subscribers need not report while they stay in the region that `safe_regions` returns. True: circles
+        and boxes. "cells": grid cells, which are larger regions for more work, in the plane only.
     positions
-        Then needed: a function that is given a list of ids, during `publish`, and gives {id: region}, where they are now.
+        Needed with `safe_region`: a function that takes a list of ids and returns {id: region}, where they are now. `publish`
+        calls it.
     **parameters
         Options of the index.
 
-    Time is that of the messages: `now` is the largest time seen. A message is alive while now < expires. `report` tells of the
-    last call. Calls that change something wait for each other; `current`, `explain`, `stats` and `save` run beside each other.
+    The clock is that of the messages: `now` is the largest time seen. A message is alive while now < expires. `report` is
+    about the last call of this thread. Calls that change something run one after the other; `current`, `explain`, `stats` and
+    `save` may run at the same time.
     """
 
     def __init__(
@@ -75,7 +77,7 @@ class MovingMatcher:
         store = SubscriptionStore(space_of(space), analysis or DEFAULT_ANALYSIS)
         name = MOVING_SAFE_AUTO if safe_region and index == "auto" else index
         self._state = MovingState(store, create(MOVING_INDEXES, name, parameters))
-        self._silent = SafeRegionProtocol(positions, safe_region) if safe_region else None
+        self._protocol = SafeRegionProtocol(positions, safe_region) if safe_region else None
         self._lock = ReadWriteLock()
 
     @property
@@ -86,31 +88,29 @@ class MovingMatcher:
 
     @property
     def report(self) -> MatchReport:
-        """What the last call did, and the rows it left out."""
+        """What the last call of this thread did, and the rows it rejected."""
         return self._state.report
 
     # --- subscriptions -----------------------------------------------------------------------------------------------
 
     def subscribe(self, subscriptions: Iterable[Subscription]) -> list[Change]:
-        """Register subscriptions; a known id replaces the old one. Changes of their results: living messages enter at once."""
-        given, state = listed(subscriptions, Subscription, "subscriptions"), self._state
+        """Add subscriptions, or replace those with a known id; returns the changes. Live messages enter new results at once."""
+        objects, store = as_list(subscriptions, Subscription, "subscriptions"), self._state.subscriptions
         with self._lock.writing():
-            return change_objects(
-                self._put(read_subscription_objects(given, state.subscriptions.context, state.subscriptions.ids.kind))
-            )
+            return change_objects(self._put(read_subscription_objects(objects, store.context, store.ids.kind)))
 
     def subscribe_table(self, table: pa.Table) -> pa.Table:
-        """As `subscribe`, for a table as `Matcher.subscribe_table` takes it; returns subscription_id, message_id, change."""
+        """As `subscribe`, for a table as in `Matcher.subscribe_table`; returns subscription_id, message_id, change."""
         with self._lock.writing():
             return self._put(read_subscription_table(table, self._state.subscriptions.context))
 
     def unsubscribe(self, ids: Iterable[Id]) -> None:
-        """Forget subscriptions, by a list of ids or a column of a table; unknown ids are ignored, and nothing is reported."""
+        """Remove subscriptions by a list or column of ids. Unknown ids are ignored; no changes are reported."""
         with self._lock.writing():
             state = self._state
-            numbers = numbers_of(ids, state.subscriptions.ids)
-            if self._silent is not None:
-                self._silent.forget(state, numbers)
+            numbers = numbers_of_ids(ids, state.subscriptions.ids)
+            if self._protocol is not None:
+                self._protocol.cancel(state, numbers)
             state.remove(numbers)
             state.compact()
             state.report = MatchReport()
@@ -122,42 +122,43 @@ class MovingMatcher:
             return self._state.subscriptions.ids.take(numbers[self._state.subscriptions.clauses.spans(numbers)[1] > 0])
 
     def take_over(self, others: Sequence[tuple[MovingMatcher, pa.Array]]) -> None:
-        """Forget all subscriptions, and take over those with these ids from matchers of the same space, where they are.
+        """Replace all subscriptions by those with these ids from other matchers of the same space, with their positions.
 
-        Nothing is reported; messages and clock stay. This matcher may be among the others, which nobody else uses meanwhile.
+        No changes are reported; messages and clock stay. This matcher may be one of the others. Nobody else may use them
+        meanwhile.
         """
-        if self._silent is not None:
-            raise NearcastError("this matcher gives safe regions, which cannot be taken over; make one without safe_region")
+        if self._protocol is not None:
+            raise NearcastError("this matcher has safe regions, which cannot be taken over; make one without safe_region")
         with self._lock.writing():
             stores = [(other._state.subscriptions, other._state.subscriptions.ids.find(ids)) for other, ids in others]
             self._state.subscriptions.gather(stores)
             self._state.index.build(self._state.subscriptions.clauses, self._state.messages)
             self._state.report = MatchReport()
 
-    def _put(self, read: ReadSubscriptions) -> pa.Table:
+    def _put(self, new: ReadSubscriptions) -> pa.Table:
         state, store = self._state, self._state.subscriptions
-        state.report = MatchReport(rejected=read.rejected)
-        numbers = store.numbers_of(read)
-        if self._silent is not None:
-            self._silent.forget(state, numbers)
-        before = state.results(numbers)
+        state.report = MatchReport(rejected=new.rejected)
+        numbers = store.numbers_of(new)
+        if self._protocol is not None:
+            self._protocol.cancel(state, numbers)
+        before = state.results(numbers).copied()
         state.remove(numbers)
         n_before = store.clauses.n_alive
-        new = store.put(read, numbers)
-        if len(new) > n_before:
-            # Most subscriptions are new: a build packs better than single insertions.
+        slots = store.put(new, numbers)
+        if len(slots) > n_before:
+            # Most clauses are new: a build packs better than single insertions.
             state.index.build(store.clauses, state.messages)
-        elif len(new):
-            state.index.insert(store.clauses, state.messages, new)
+        elif len(slots):
+            state.index.insert(store.clauses, state.messages, slots)
         return self._reported(difference(before, state.results(numbers)))
 
     # --- messages ----------------------------------------------------------------------------------------------------
 
     def publish(self, messages: Iterable[Message]) -> list[Change]:
-        """Take in messages: what is due by their times leaves, and they enter. Bad ones are in `report.rejected`."""
-        given, state = listed(messages, Message, "messages"), self._state
+        """Add messages and set the clock to their times; returns the changes. Bad messages are in `report.rejected`."""
+        objects, state = as_list(messages, Message, "messages"), self._state
         with self._lock.writing():
-            return change_objects(self._arrive(read_timed_objects(given, state.subscriptions.context, state.messages.ids)))
+            return change_objects(self._arrive(read_timed_objects(objects, state.subscriptions.context, state.messages.ids)))
 
     def publish_table(self, table: pa.Table) -> pa.Table:
         """As `publish`, for a table: id; keywords or text; x, y or x0, y0, x1, y1; optional time and expires."""
@@ -166,9 +167,9 @@ class MovingMatcher:
             return self._arrive(read_timed_table(table, state.subscriptions.context, state.messages.ids))
 
     def _arrive(self, read: TimedMessages) -> pa.Table:
-        contacted = None if self._silent is None else self._silent.contact(self._state, read.batch)
-        changes, n_gone = arrive(self._state, read)
-        return self._reported(changes if contacted is None else consecutive(contacted, changes), n_gone)
+        moved = None if self._protocol is None else self._protocol.ask_positions(self._state, read.batch)
+        changes, n_expired = arrive(self._state, read)
+        return self._reported(changes if moved is None else combined(moved, changes), n_expired)
 
     def advance(self, now: float | datetime) -> list[Change]:
         """Set the clock forward; messages that expire leave. An earlier time than `now` changes nothing."""
@@ -179,8 +180,8 @@ class MovingMatcher:
         seconds = read_time(now, "now")
         with self._lock.writing():
             self._state.report = MatchReport()
-            gone, left = expire(self._state, seconds)
-            return self._reported(Changes(left, NO_PAIRS, is_by_message=True), len(gone))
+            expired, left = expire(self._state, seconds)
+            return self._reported(Changes(left, NO_PAIRS, is_by_message=True), len(expired))
 
     # --- moving ------------------------------------------------------------------------------------------------------
 
@@ -190,65 +191,65 @@ class MovingMatcher:
             return change_objects(self._move(read_moves(moves, self._state.subscriptions)))
 
     def move_table(self, table: pa.Table) -> pa.Table:
-        """As `move`, for a table: id, x0, y0, x1, y1, or region (GeoJSON or WKT); of several rows of one id the last counts."""
+        """As `move`, for a table: id, x0, y0, x1, y1, or region (GeoJSON or WKT). The last row of an id counts."""
         with self._lock.writing():
             return self._move(read_move_table(table, self._state.subscriptions))
 
-    def _move(self, read: ReadMoves) -> pa.Table:
-        if self._silent is not None:
+    def _move(self, read: MoveBatch) -> pa.Table:
+        if self._protocol is not None:
             others = [number for number, _ in read.others]
-            self._silent.heard_of(self._state, np.concatenate([read.number, others]).astype(np.int32))
+            self._protocol.on_report(self._state, np.concatenate([read.number, others]).astype(np.int32))
         return self._reported(move(self._state, read))
 
     # --- safe regions ------------------------------------------------------------------------------------------------
 
     def safe_regions(self, ids: Iterable[Id]) -> dict[Id, Region]:
-        """For each subscription, where the middle of its region may go without a report; unknown ids are left out.
+        """For each subscription, where the middle of its region may go without a report. Unknown ids are left out.
 
-        It counts until the next report of the subscription, or until `positions` is asked for it. A circle or box without
-        extent: every move must be reported (so for other regions than circles and boxes).
+        A safe region is valid until the next report of the subscription, or until `positions` is called with its id. One
+        without extent means that every move must be reported; regions that are neither circles nor boxes always get such a one.
         """
         with self._lock.writing():
-            return self._silent_subscribers().regions(self._state, numbers_of(ids, self._state.subscriptions.ids))
+            return self._required_protocol().regions(self._state, numbers_of_ids(ids, self._state.subscriptions.ids))
 
     @property
     def traffic(self) -> Traffic:
-        """How many reports, contacts and safe regions went between subscribers and here; the changes themselves apart."""
-        return self._silent_subscribers().traffic
+        """How many reports, requests for positions and safe regions were sent. Changes are not counted."""
+        return self._required_protocol().traffic
 
-    def _silent_subscribers(self) -> SafeRegionProtocol:
-        if self._silent is None:
-            raise NearcastError("this matcher gives no safe regions; make it with safe_region=True and positions=")
-        return self._silent
+    def _required_protocol(self) -> SafeRegionProtocol:
+        if self._protocol is None:
+            raise NearcastError("this matcher has no safe regions; make it with safe_region=True and positions=")
+        return self._protocol
 
-    def _reported(self, changes: Changes, n_gone: int = 0) -> pa.Table:
-        """The changes as a table; then, with all ids told, the dead are cleared away."""
+    def _reported(self, changes: Changes, n_expired: int = 0) -> pa.Table:
+        """Write the changes as a table. Then dead messages and clauses can be dropped: their ids are in the table."""
         state = self._state
         table = changes.to_table(state.subscriptions.ids, state.messages)
         state.report.matches = len(changes)
-        state.forget_dead(n_gone)
+        state.collect_dead(n_expired)
         state.compact()
         return table
 
     # --- insight -----------------------------------------------------------------------------------------------------
 
     def current(self, subscription_id: Id) -> set[Id]:
-        """The ids of the living messages in the result of a subscription; none if there is no such subscription."""
+        """The ids of the live messages in the result of a subscription; empty if there is no such subscription."""
         id = checked_id(subscription_id, "subscription", NearcastError)
         with self._lock.reading():
             _, message = self._state.results(self._state.subscriptions.ids.find(id_array([id]))).pairs()
             return set(self._state.messages.ids.take(message).to_pylist())
 
     def current_table(self, ids: Iterable[Id] | None = None) -> pa.Table:
-        """The results of several subscriptions, or of all: subscription_id, message_id. Unknown ids have none."""
+        """The results of these subscriptions, or of all: subscription_id, message_id. Unknown ids are ignored."""
         with self._lock.reading():
-            own, messages = self._state.subscriptions.ids, self._state.messages
-            numbers = np.arange(own.n, dtype=np.int32) if ids is None else numbers_of(ids, own)
-            number, message = self._state.results(numbers).pairs()
-            return pa.table({"subscription_id": own.take(number), "message_id": messages.ids.take(message)})
+            subscription_ids, message_ids = self._state.subscriptions.ids, self._state.messages.ids
+            every = np.arange(subscription_ids.n, dtype=np.int32)
+            number, message = self._state.results(every if ids is None else numbers_of_ids(ids, subscription_ids)).pairs()
+            return pa.table({"subscription_id": subscription_ids.take(number), "message_id": message_ids.take(message)})
 
     def explain(self, message: Message, subscription_id: Id) -> Explanation:
-        """Why the message does or does not belong to the subscription where it is now, and the way through the index."""
+        """Why the message is or is not in the result of the subscription now, and its path through the index."""
         with self._lock.reading():
             state = self._state
             batch, rejected = read_message_objects([message], state.subscriptions.context)
@@ -261,7 +262,7 @@ class MovingMatcher:
             return Explanation(matched, tuple(reasons), tuple(path))
 
     def stats(self) -> dict[str, int | float | str]:
-        """Sizes: subscriptions, living messages, clauses, keywords, bytes (of all arrays), and those of the index."""
+        """Sizes: subscriptions, live messages, clauses, keywords, bytes (of all arrays), and those of the index."""
         with self._lock.reading():
             store, index, messages = self._state.subscriptions, self._state.index, self._state.messages
             sizes = {f"index_{name}" if name == "bytes" else name: value for name, value in index.stats().items()}
@@ -278,13 +279,13 @@ class MovingMatcher:
             }
 
     def save(self, folder: str | Path) -> None:
-        """Write everything to a folder of arrays; an existing saved folder is replaced as a whole."""
+        """Write everything to a folder of arrays, which replaces an existing saved folder as a whole."""
         with self._lock.reading():
             save_state(folder, self._state)
 
     @classmethod
     def open(cls, folder: str | Path, *, safe_region: bool | str = False, positions: Positions | None = None) -> MovingMatcher:
-        """A saved matcher. Changes to it leave the folder as it is. It has made no promises: everyone reports first."""
+        """Open a saved matcher. Changes to it do not change the folder. Safe regions are not saved: everyone reports first."""
         matcher = cls(safe_region=safe_region, positions=positions)
         matcher._state = open_state(folder)
         return matcher

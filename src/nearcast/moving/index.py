@@ -1,7 +1,7 @@
-"""What every moving index is: it files clauses and living messages, and finds one by the other.
+"""The interface of a moving index: it files clauses and live messages, and finds each by the other.
 
-Clauses move; messages come and die. An index answers exactly, as a boolean one does: each pair of a clause and a living message
-whose boxes meet and where the message has the clause's keywords, once.
+Clauses move; messages arrive and expire. Like a boolean index it answers exactly: each pair of a clause and a live message
+whose boxes meet, and where the message has the clause's keywords, once.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from nearcast.moving.live_messages import LiveMessages
 
 
 class Boxes(NamedTuple):
-    """A box for each of some clauses."""
+    """A box for each clause of a list, as four columns."""
 
     x0: NDArray[np.float64]
     y0: NDArray[np.float64]
@@ -32,10 +32,10 @@ class Boxes(NamedTuple):
 
 
 class MovingIndex(ABC):
-    """File clauses and messages, move clauses, look for messages.
+    """Files clauses and messages, moves clauses, finds messages.
 
-    Clauses live in a `ClauseStore`, messages in `LiveMessages`, both owned by the engine; an index holds slots of both. Removed
-    clauses and dead messages are marked so in their stores; dead messages may stay filed until `purge`.
+    The engine owns the clauses (`ClauseStore`) and the messages (`LiveMessages`); an index holds slots of both. The stores mark
+    removed clauses and dead messages. Dead messages may stay filed until `purge`.
     """
 
     name: ClassVar[str]
@@ -43,17 +43,17 @@ class MovingIndex(ABC):
     paper: ClassVar[str]
     summary: ClassVar[str]
     parameters_class: ClassVar[type[Parameters]] = Parameters
-    finds_anywhere: ClassVar[bool] = False
-    """Whether `find_messages` reads only the keywords and the box of a clause in the store, so it may be filed elsewhere."""
-    is_sweeping: ClassVar[bool] = False
-    """Whether dead messages are forgotten bit by bit, by `sweep`, rather than all at once."""
+    searches_any_box: ClassVar[bool] = False
+    """Whether `find_messages` needs only the box and keywords in the store: a clause can be searched with another box."""
+    collects_dead: ClassVar[bool] = False
+    """Whether the index drops dead messages in small steps, by `collect_dead`, instead of all at once by `purge`."""
 
     def __init__(self, parameters: Parameters) -> None:
         self.parameters = parameters
 
     @abstractmethod
     def build(self, clauses: ClauseStore, messages: LiveMessages) -> None:
-        """File every living clause and message, forgetting what was filed before."""
+        """Drop everything, then file all live clauses and messages."""
 
     @abstractmethod
     def insert(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32]) -> None:
@@ -61,11 +61,11 @@ class MovingIndex(ABC):
 
     @abstractmethod
     def delete(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32]) -> None:
-        """Unfile the clauses at these slots; their boxes are still those they were filed with."""
+        """Remove the clauses at these slots. Their boxes in the store are still those they were filed with."""
 
     @abstractmethod
     def match(self, clauses: ClauseStore, batch: MessageBatch) -> tuple[Groups, Work]:
-        """Every matching pair, each once: the filed clauses of each message of the batch."""
+        """The filed clauses that each message of the batch matches, each pair once."""
 
     @abstractmethod
     def store(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32]) -> None:
@@ -90,9 +90,9 @@ class MovingIndex(ABC):
     def move(
         self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], to: Boxes
     ) -> tuple[Groups, Groups, Work]:
-        """Give (distinct) clauses new boxes, in the store too; the messages that leave and that enter each of them.
+        """Give (distinct) clauses new boxes, also in the store; returns the messages that leave and enter each clause.
 
-        Two searches rather than one: a message may stand in different places of the structure before and after.
+        It takes two searches: the box before and the box after may lead to different lists.
         """
         layout = clauses.layout()
         before = Boxes(*(bound[slots] for bound in (layout.x0, layout.y0, layout.x1, layout.y1)))
@@ -104,63 +104,63 @@ class MovingIndex(ABC):
     def find_messages_in(
         self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], boxes: Boxes
     ) -> tuple[Groups, Work]:
-        """The live messages with the keywords of each of these (distinct, filed) clauses that meet the box given for it."""
-        if not self.finds_anywhere:
+        """For each of these (distinct, filed) clauses, the live messages with its keywords that meet `boxes[i]`."""
+        if not self.searches_any_box:
             raise IndexParameterError(f"index {self.name!r} gives no safe regions; use 'moving_adaptive_tree'")
         layout = clauses.layout()
         before = Boxes(*(bound[slots] for bound in (layout.x0, layout.y0, layout.x1, layout.y1)))
         write_boxes(clauses, slots, boxes)
-        found = self.find_messages(clauses, messages, slots, nowhere(len(slots)))
+        groups_and_work = self.find_messages(clauses, messages, slots, empty_boxes(len(slots)))
         write_boxes(clauses, slots, before)
-        return found
+        return groups_and_work
 
     def refile(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], to: Boxes) -> None:
-        """As `move`, without telling what changes."""
+        """As `move`, without searching for what changes."""
         self.delete(clauses, messages, slots)
         write_boxes(clauses, slots, to)
         self.insert(clauses, messages, slots)
 
     @abstractmethod
     def purge(self, clauses: ClauseStore, messages: LiveMessages) -> None:
-        """Forget dead messages: afterwards no slot of a dead message is named any more."""
+        """Drop all dead messages: afterwards the index refers to no slot of a dead message."""
 
-    def sweep(self, messages: LiveMessages, n_gone: int) -> bool:
-        """A part of `purge`, in proportion to `n_gone` messages that died just now.
+    def collect_dead(self, messages: LiveMessages, n_expired: int) -> bool:
+        """Do a part of `purge`, in proportion to the `n_expired` messages that died just now.
 
-        True when a round has ended: whatever was dead when it began, at the end of the round before, is forgotten. Never of an
-        index that forgets all at once.
+        True when a round ends: every message that was dead when the round began is dropped then. The next round begins at
+        once. Called only if `collects_dead`.
         """
         return False
 
     @abstractmethod
     def explain(self, clauses: ClauseStore, batch: MessageBatch, slot: int) -> list[str]:
-        """The way of the first message through the structure towards one clause, in words."""
+        """The path of the first message through the structure towards one clause, in words."""
 
     def stats(self) -> dict[str, int | float]:
-        """Sizes of the structure: bytes, and what else is worth plotting."""
+        """Sizes of the structure: bytes, and whatever else is worth plotting."""
         return {"bytes": sum(array.nbytes for array in self.arrays().values())}
 
     @abstractmethod
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Everything that must be saved to open the index again."""
+        """The arrays that `restore` needs to open the index again."""
 
     @abstractmethod
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take over arrays that `arrays` gave, possibly memory-mapped."""
+        """Use arrays that `arrays` returned, possibly memory-mapped."""
 
     def facts(self) -> dict[str, Any]:
-        """Name and parameters, as saved beside the arrays."""
+        """Name and parameters, saved together with the arrays."""
         return {"name": self.name, "parameters": asdict(self.parameters)}
 
 
 def write_boxes(clauses: ClauseStore, slots: NDArray[np.int32], to: Boxes) -> None:
     """Give clauses new boxes in their store."""
     layout = clauses.layout()
-    for side, value in zip((layout.x0, layout.y0, layout.x1, layout.y1), to, strict=True):
-        side[slots] = value
+    for bound, value in zip((layout.x0, layout.y0, layout.x1, layout.y1), to, strict=True):
+        bound[slots] = value
 
 
-def nowhere(n: int) -> Boxes:
-    """Boxes that meet nothing."""
+def empty_boxes(n: int) -> Boxes:
+    """`n` boxes that meet nothing."""
     high, low = np.full(n, np.inf), np.full(n, -np.inf)
     return Boxes(high, high, low, low)

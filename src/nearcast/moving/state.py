@@ -1,4 +1,4 @@
-"""What a moving matcher holds, and how results are found: pairs of an index, checked, one for each subscription and message."""
+"""The state of a moving matcher: subscriptions, live messages, an index over both. It turns pairs of the index into results."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from nearcast.engine.report import LastReport
 from nearcast.engine.subscription_store import SubscriptionStore
 from nearcast.model.delivery import MatchReport
 from nearcast.moving.changes import Changes
-from nearcast.moving.index import Boxes, MovingIndex, nowhere
+from nearcast.moving.index import Boxes, MovingIndex, empty_boxes
 from nearcast.moving.indexes import MOVING_INDEXES
 from nearcast.moving.live_messages import LiveMessages
 
-# Messages that died are cleared away when they outnumber the living, but not before there are this many.
+# An index that drops all dead messages at once does so when there are more of them than live ones, and at least this many.
 _LEAST_DEAD = 1024
 _KIND = "moving matcher"
 
 
 @dataclass(slots=True)
 class MovingState:
-    """Subscriptions, live messages and the index over both. `report` is about the call that is under way."""
+    """Subscriptions, live messages and the index over both. `report` is that of the call in progress."""
 
     subscriptions: SubscriptionStore
     index: MovingIndex
@@ -46,37 +46,37 @@ class MovingState:
     # --- results -----------------------------------------------------------------------------------------------------
 
     def results(self, numbers: NDArray[np.int32]) -> Groups:
-        """The messages in the results of these subscriptions now, by subscription, in memory of their own."""
+        """The messages in the results of these subscriptions now; the keys are subscriptions."""
         first, count = self.subscriptions.clauses.spans(numbers)
         slots = np.repeat(first, count)
         slots += np.arange(len(slots), dtype=np.int32) - np.repeat(np.cumsum(count) - count, count).astype(np.int32)
         if len(slots) == 0 or self.messages.n_alive == 0:
             return NO_PAIRS
-        groups, work = self.index.find_messages(self.subscriptions.clauses, self.messages, slots, nowhere(len(slots)))
+        groups, work = self.index.find_messages(self.subscriptions.clauses, self.messages, slots, empty_boxes(len(slots)))
         self._count(work)
         return self._by_subscription(groups).copied()
 
-    def arrived(self, slots: NDArray[np.int32], batch: MessageBatch) -> Groups:
-        """File messages; the subscriptions that they match, by message."""
+    def match_new(self, slots: NDArray[np.int32], batch: MessageBatch) -> Groups:
+        """File new messages; returns the subscriptions that they match. The keys are messages."""
         groups, work = self.index.arrive(self.subscriptions.clauses, self.messages, slots, batch)
         self._count(work)
         return self._by_message(groups, slots, batch)
 
-    def expired(self, slots: NDArray[np.int32]) -> Groups:
-        """The subscriptions that dead messages match, by message."""
+    def match_expired(self, slots: NDArray[np.int32]) -> Groups:
+        """The subscriptions that expired messages matched; the keys are messages."""
         batch = self.messages.batch(slots, self.subscriptions.keywords.n)
         groups, work = self.index.match(self.subscriptions.clauses, batch)
         self._count(work)
         return self._by_message(groups, slots, batch)
 
-    def moved(self, slots: NDArray[np.int32], to: Boxes) -> Changes:
-        """Give clauses new boxes; what that changes."""
+    def move_clauses(self, slots: NDArray[np.int32], to: Boxes) -> Changes:
+        """Give clauses new boxes; returns the changes of their results."""
         left, entered, work = self.index.move(self.subscriptions.clauses, self.messages, slots, to)
         self._count(work)
         return Changes(self._by_subscription(left), self._by_subscription(entered))
 
     def _by_subscription(self, groups: Groups) -> Groups:
-        """Messages of clauses as messages of subscriptions: checks applied, each pair once."""
+        """Turn messages of clauses into messages of subscriptions: apply checks, keep each pair once."""
         if not self.subscriptions.clauses.has_checks:
             return groups._replace(key=self._subscription_of(groups.key))
         clause, message = groups.pairs()
@@ -88,13 +88,16 @@ class MovingState:
         return single_pairs(number, slots[delivered])
 
     def _by_message(self, groups: Groups, slots: NDArray[np.int32], batch: MessageBatch) -> Groups:
-        """Clauses of the messages of a batch as subscriptions of the messages at `slots`: checks applied, each pair once."""
+        """Turn clauses of messages into subscriptions of messages: apply checks, keep each pair once.
+
+        Message i of the batch is at `slots[i]`.
+        """
         if self.subscriptions.clauses.has_checks:
             message, number = self.subscriptions.deliveries(groups, batch)
             return single_pairs(slots[message], number)
         if not self.subscriptions.clauses.is_identity:
             used = groups.member[: int(groups.end.max(initial=0))]
-            # What lies between the groups may be anything.
+            # Elements between the groups are undefined.
             groups = groups._replace(member=self.subscriptions.clauses.checks().subscription.take(used, mode="clip"))
         return groups._replace(key=slots)
 
@@ -105,19 +108,19 @@ class MovingState:
         self.report.nodes_visited += work.nodes
         self.report.candidates += work.candidates
 
-    # --- what is no more ---------------------------------------------------------------------------------------------
+    # --- removal -----------------------------------------------------------------------------------------------------
 
     def remove(self, numbers: NDArray[np.int32]) -> None:
-        """Take subscriptions out."""
+        """Remove subscriptions."""
         slots = self.subscriptions.remove(numbers)
         if len(slots):
             self.index.delete(self.subscriptions.clauses, self.messages, slots)
 
-    def forget_dead(self, n_gone: int) -> None:
-        """Let the index forget dead messages and use their slots again; `n_gone` died just now. Their ids have been told."""
+    def collect_dead(self, n_expired: int) -> None:
+        """Let the index drop dead messages, then release their slots. `n_expired` died just now; they have been reported."""
         messages = self.messages
-        if self.index.is_sweeping:
-            if messages.n_dead and self.index.sweep(messages, n_gone):
+        if self.index.collects_dead:
+            if messages.n_dead and self.index.collect_dead(messages, n_expired):
                 messages.release_marked()
                 messages.mark_dead()
         elif messages.n_dead > max(_LEAST_DEAD, messages.n_alive):
@@ -125,7 +128,7 @@ class MovingState:
             messages.release()
 
     def compact(self) -> None:
-        """Drop the dead clauses when they are in the majority."""
+        """Drop dead clauses if they are the majority."""
         if self.subscriptions.compact():
             self.index.build(self.subscriptions.clauses, self.messages)
 
@@ -134,7 +137,7 @@ class MovingState:
 
 
 def save_state(folder: str | Path, state: MovingState) -> None:
-    """Write everything; an existing saved folder is replaced as a whole."""
+    """Write everything to a folder of arrays, which replaces an existing saved folder as a whole."""
     store, messages = state.subscriptions, state.messages
     parts = {**store.arrays(), "messages": messages.arrays(), "index": state.index.arrays()}
     facts = {
@@ -147,7 +150,7 @@ def save_state(folder: str | Path, state: MovingState) -> None:
 
 
 def open_state(folder: str | Path) -> MovingState:
-    """The saved state, memory-mapped except for arrays that change soon."""
+    """Open a saved state. Its arrays are memory-mapped, except those that change soon."""
     facts, arrays = read_folder(folder, _KIND)
     parts = split_parts(arrays, ("keywords", "ids", "clauses", "shapes", "messages", "index"))
     index = create(MOVING_INDEXES, facts["index"]["name"], facts["index"]["parameters"])

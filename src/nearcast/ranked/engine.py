@@ -14,8 +14,8 @@ import pyarrow as pa
 from nearcast.columns.folder import read_folder, write_folder
 from nearcast.columns.growing import aligned_copy
 from nearcast.columns.identifiers import Identifiers, id_array
-from nearcast.engine.arguments import listed as _listed
-from nearcast.engine.arguments import numbers_of
+from nearcast.engine.arguments import as_list as _listed
+from nearcast.engine.arguments import numbers_of_ids
 from nearcast.engine.keyword_kind import KeywordKind
 from nearcast.engine.reading import ReadingContext
 from nearcast.engine.registry import create, index_class
@@ -167,7 +167,7 @@ class Ranker:
         Unknown ids are ignored, and no changes are reported.
         """
         with self._lock.writing():
-            self._engine.remove(numbers_of(ids, self._ids))
+            self._engine.remove(numbers_of_ids(ids, self._ids))
             self._last_report.value = MatchReport()
 
     def _file(self, read: RankedSubscriptionRows) -> pa.Table:
@@ -230,7 +230,7 @@ class Ranker:
         """The lists of several subscriptions, or of all: subscription_id, message_id, score, in order."""
         with self._lock.reading():
             engine = self._engine
-            numbers = engine.alive() if ids is None else numbers_of(ids, self._ids)
+            numbers = engine.alive() if ids is None else numbers_of_ids(ids, self._ids)
             subscription, number, score = engine.lists(numbers[engine.are_alive(numbers)])
             ids_of = {"subscription_id": self._ids.take(subscription), "message_id": engine.window.ids_of(number)}
             return pa.table({**ids_of, "score": score})

@@ -236,9 +236,9 @@ class Deaf(MovingMatcher):
     """Asks nobody where they are, whatever arrives."""
 
     def publish_table(self, table: pa.Table) -> pa.Table:
-        silent, self._silent = self._silent, None
+        protocol, self._protocol = self._protocol, None
         changes = super().publish_table(table)
-        self._silent = silent
+        self._protocol = protocol
         return changes
 
 

@@ -26,24 +26,24 @@ def test_a_random_life_gives_what_a_dict_gives(kind: str) -> None:
         new = [number for number in np.unique(rng.integers(-300, 300, 30)).tolist() if number not in slot_of]
         slots = [free.pop() if free else n_slots + i for i in range(len(new))]
         n_slots = max([n_slots, *(slot + 1 for slot in slots)])
-        ids.widen(n_slots)
-        ids.enter(column(kind, new), np.array(slots, np.int32))
+        ids.reserve_slots(n_slots)
+        ids.insert(column(kind, new), np.array(slots, np.int32))
         slot_of |= dict(zip(new, slots, strict=True))
         asked = list(range(-320, 320))
         assert ids.find(column(kind, asked)).tolist() == [slot_of.get(number, ABSENT) for number in asked]
         held = list(slot_of)
         assert ids.take(np.array([slot_of[number] for number in held], np.int32)) == column(kind, held)
-        gone = [number for number in held if rng.random() < 0.3]
-        dead = np.array([slot_of.pop(number) for number in gone], np.int32)
-        ids.drop(dead)
-        again = [*gone[:3], 999, *list(slot_of)[:2]]
-        assert ids.find_among(column(kind, again), dead).tolist() == [
+        removed = [number for number in held if rng.random() < 0.3]
+        dead = np.array([slot_of.pop(number) for number in removed], np.int32)
+        ids.remove(dead)
+        again = [*removed[:3], 999, *list(slot_of)[:2]]
+        assert ids.find_in_slots(column(kind, again), dead).tolist() == [
             *dead[:3].tolist(),
             *[ABSENT] * (len(again) - len(dead[:3])),
         ]
         if rng.random() < 0.5:
             ids = LiveIds.from_arrays(ids.kind, ids.arrays())
-        ids.forget(dead)
+        ids.free(dead)
         free += dead.tolist()
     assert ids.n_bytes < 200_000
 
@@ -54,24 +54,24 @@ def test_repeated_ids_are_marked_from_the_second_on(kind: str) -> None:
     assert ids.is_repeated(column(kind, [])).tolist() == []
     assert ids.is_repeated(column(kind, [1, 2, 3])).tolist() == [False] * 3
     assert ids.is_repeated(column(kind, [5, 45, 5, 1, 45, 45])).tolist() == [False, False, True, False, True, True]
-    assert ids.find_among(column(kind, [1]), np.empty(0, np.int32)).tolist() == [ABSENT]
+    assert ids.find_in_slots(column(kind, [1]), np.empty(0, np.int32)).tolist() == [ABSENT]
 
 
-def test_texts_with_one_key_are_told_apart_by_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_with_one_key_are_distinguished_by_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     def one_key(start: object, data: object, key: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
         key[:] = 7
 
     monkeypatch.setattr("nearcast.moving.live_messages.kernels.text_keys", one_key)
     ids = LiveIds()
-    ids.widen(3)
-    ids.enter(pa.array(["ab", "cd", "cde"]), np.arange(3, dtype=np.int32))
+    ids.reserve_slots(3)
+    ids.insert(pa.array(["ab", "cd", "cde"]), np.arange(3, dtype=np.int32))
     assert ids.find(pa.array(["cd", "ab", "cde", "xy", ""])).tolist() == [1, 0, 2, ABSENT, ABSENT]
     assert ids.is_repeated(pa.array(["ab", "cd", "abc", "ab"])).tolist() == [False, False, False, True]
-    ids.drop(np.array([0], np.int32))
+    ids.remove(np.array([0], np.int32))
     assert ids.find(pa.array(["cd", "ab"])).tolist() == [1, ABSENT]
 
 
 def test_nothing_enters_with_no_ids() -> None:
     known = LiveIds()
-    known.enter(pa.array([], pa.int64()), np.empty(0, np.int32))
+    known.insert(pa.array([], pa.int64()), np.empty(0, np.int32))
     assert known.kind is None

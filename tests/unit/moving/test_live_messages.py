@@ -1,4 +1,4 @@
-"""The store of living messages: slots, words, the clock, saving."""
+"""The store of live messages: slots, keywords, the clock, saving."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_messages_die_in_the_order_of_their_times() -> None:
     expires = rng.permutation(200).astype(np.float64)
     slots = store.add(pa.array(range(200)), batch_of([[i] for i in range(200)], [0.0] * 200), expires)
     for now in (-5.0, 0.0, 17.5, 100.0, 100.0, 50.0, 198.0, 1e9):
-        store.due(now)
+        store.expire(now)
         alive = {int(slot) for slot, end in zip(slots, expires, strict=True) if end > store.now}
         assert set(store.slots().tolist()) == alive
         assert store.n_alive == len(alive)
@@ -57,8 +57,8 @@ def test_slots_and_words_are_used_again_after_release() -> None:
         assert [words_at(store, slot) for slot in slots.tolist()] == sets
         assert store.ids.take(slots).to_pylist() == ids
         assert store.batch(slots, 100).arrays.keyword.tolist() == [word for words in sets for word in words]
-        gone = store.due(round_ + 1.0)
-        assert store.ids.take(gone).to_pylist()
+        expired = store.expire(round_ + 1.0)
+        assert store.ids.take(expired).to_pylist()
         store.release()
     assert store.n_slots == 40
     assert store.n_bytes < 100_000
@@ -69,14 +69,14 @@ def test_saved_and_opened_is_the_same_store(kind: str) -> None:
     store = LiveMessages()
     ids: list[int | str] = [i if kind == "int" else f"é{i}" for i in range(9)]
     store.add(id_array(ids[:6]), batch_of([[i, 50] for i in range(6)], [0.0] * 6), np.array([1.0, 2, 3, np.inf, 5, 6]))
-    store.due(2.0)
+    store.expire(2.0)
     store.release()
-    store.due(3.0)
+    store.expire(3.0)
     again = LiveMessages.from_arrays(store.now, store.ids.kind, store.arrays())
     assert (again.n_alive, again.n_dead, again.now) == (3, 1, 3.0)
     assert again.ids.take(again.slots()).to_pylist() == ids[3:6]
     slots = again.add(id_array(ids[6:9]), batch_of([[7], [8], []], [1.0, 2.0, 3.0]), np.array([4.0, 5.0, np.inf]))
     assert sorted(slots.tolist()) == [0, 1, 6]
     assert [words_at(again, slot) for slot in slots.tolist()] == [[7], [8], []]
-    assert set(again.ids.take(again.due(5.0)).to_pylist()) == {ids[4], ids[6], ids[7]}
+    assert set(again.ids.take(again.expire(5.0)).to_pylist()) == {ids[4], ids[6], ids[7]}
     assert again.ids.find(id_array([ids[3], ids[4]])).tolist() == [3, ABSENT]

@@ -1,4 +1,4 @@
-"""Messages that stay for a while, in slots that are used again: a heap of what expires next, their keywords, tests on them."""
+"""Live messages in slots that are reused: expiry, keywords, tests against a clause, a hash table of ids."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _AHEAD = 16
 class LiveArrays(NamedTuple):
     """Message at slot `m`: a closed box (a point: x0 == x1, y0 == y1), sorted distinct keywords, the time it expires at.
 
-    Its keywords are `keyword[keyword_first[m]:keyword_first[m] + n_keywords[m]]`. Slots that are not alive hold nothing; one
-    that died is used again only after every index has forgotten it.
+    Its keywords are `keyword[keyword_first[m]:keyword_first[m] + n_keywords[m]]`. The slot of a dead message is reused only
+    after every index has dropped the message.
     """
 
     keyword_first: np.ndarray  # int64[capacity]
@@ -40,7 +40,7 @@ class LiveArrays(NamedTuple):
 
 @kernel
 def mark_alive(is_alive, alive_bits, slots, alive):
-    """Note that the messages at these slots live (1), or do not (0)."""
+    """Set whether the messages at these slots are alive: 1 or 0."""
     for i in range(slots.size):
         slot = slots[i]
         is_alive[slot] = alive
@@ -49,14 +49,14 @@ def mark_alive(is_alive, alive_bits, slots, alive):
 
 
 @inline_kernel
-def lives(alive_bits, slot):
-    """1 if the message at a slot lives, else 0."""
+def is_live(alive_bits, slot):
+    """1 if the message at a slot is alive, else 0."""
     return (np.int64(alive_bits[slot >> 5]) >> (slot & 31)) & 1
 
 
 @kernel
 def push_expiry(queue, n_queued, heap, n_heap, expires, slots):
-    """Note when messages expire: in a queue while times do not fall, else in a heap, the first on top; returns their sizes."""
+    """Add messages by expiry: to the queue while times do not fall, else to the heap, the first on top; returns both sizes."""
     for i in range(slots.size):
         slot = slots[i]
         if n_queued == 0 or expires[queue[n_queued - 1]] <= expires[slot]:
@@ -76,15 +76,15 @@ def push_expiry(queue, n_queued, heap, n_heap, expires, slots):
 
 
 @kernel
-def pop_expired(queue, n_gone, n_queued, heap, n, expires, now, out):
-    """Take every slot with expires <= now off the queue, of which `n_gone` are gone, and off the heap of `n`.
+def pop_expired(queue, n_expired, n_queued, heap, n, expires, now, out):
+    """Write every slot with expires <= now to `out`, from the queue, whose first `n_expired` are gone, and the heap of `n`.
 
-    Returns how many of the queue are gone now, the new size of the heap, and how many slots were written to `out`.
+    Returns the new `n_expired`, the new size of the heap, and the number of slots written.
     """
     n_out = 0
-    while n_gone < n_queued and expires[queue[n_gone]] <= now:
-        out[n_out] = queue[n_gone]
-        n_gone += 1
+    while n_expired < n_queued and expires[queue[n_expired]] <= now:
+        out[n_out] = queue[n_expired]
+        n_expired += 1
         n_out += 1
     while n > 0 and expires[heap[0]] <= now:
         out[n_out] = heap[0]
@@ -104,29 +104,29 @@ def pop_expired(queue, n_gone, n_queued, heap, n, expires, now, out):
             at = below
         if n > 0:
             heap[at] = last
-    return n_gone, n, n_out
+    return n_expired, n, n_out
 
 
 @kernel
-def words_room(set_start):
-    """How many elements the chunks of these sets take."""
-    room = 0
+def keywords_capacity(set_start):
+    """The number of elements that chunks for these sets take."""
+    capacity = 0
     for i in range(set_start.size - 1):
-        room += chunk_capacity(set_start[i + 1] - set_start[i])
-    return room
+        capacity += chunk_capacity(set_start[i + 1] - set_start[i])
+    return capacity
 
 
 @kernel
-def reserve_words(keyword, free, used, set_start, first):
-    """Fill `first` with the places of chunks for these sets; there is room enough."""
+def reserve_keywords(keyword, free, used, set_start, first):
+    """Take a chunk for each of these sets and write where it begins to `first`; `keyword` is long enough."""
     for i in range(first.size):
         n = set_start[i + 1] - set_start[i]
         first[i] = take_chunk(free, keyword, used, 0, chunk_capacity(n)) if n > 0 else 0
 
 
 @kernel
-def copy_words(keyword, keyword_first, n_keywords, slots, set_start, member):
-    """The keyword sets of messages one after the other, set i from `set_start[i]` on."""
+def copy_keywords(keyword, keyword_first, n_keywords, slots, set_start, member):
+    """Copy the keyword sets of messages to `member`, set i from `set_start[i]` on."""
     for i in range(slots.size):
         if i + _AHEAD < slots.size:
             prefetch(keyword, keyword_first[slots[i + _AHEAD]])
@@ -136,12 +136,12 @@ def copy_words(keyword, keyword_first, n_keywords, slots, set_start, member):
 
 
 @kernel
-def keep_words(keyword, keyword_first, n_keywords, free, used, set_start, member, slots):
-    """Copy the keyword set of message i of a batch into a chunk for `slots[i]`; there is room enough."""
+def store_keywords(keyword, keyword_first, n_keywords, free, used, set_start, member, slots):
+    """Copy the keyword set of message i of a batch into a chunk for `slots[i]`; `keyword` is long enough."""
     for i in range(slots.size):
         slot, n = slots[i], set_start[i + 1] - set_start[i]
         first = take_chunk(free, keyword, used, 0, chunk_capacity(n)) if n > 0 else 0
-        # The next chunk of this size, for what it links to.
+        # The next free chunk of this size: its first element is the link to the one after it.
         prefetch(keyword, max(0, free[size_class(chunk_capacity(n))]))
         for at in range(n):
             keyword[first + at] = member[set_start[i] + at]
@@ -150,7 +150,7 @@ def keep_words(keyword, keyword_first, n_keywords, free, used, set_start, member
 
 
 @kernel
-def forget_words(keyword, keyword_first, n_keywords, free, slots):
+def free_keywords(keyword, keyword_first, n_keywords, free, slots):
     """Free the keywords of these slots."""
     for i in range(slots.size):
         give_back(free, keyword, keyword_first[slots[i]], chunk_capacity(n_keywords[slots[i]]))
@@ -158,8 +158,8 @@ def forget_words(keyword, keyword_first, n_keywords, free, slots):
 
 
 @inline_kernel
-def has_words(keyword, start, stop, member, first, n):
-    """Whether every keyword from `start` to `stop` is among the `n` members from `first` on; both sorted."""
+def has_keywords(keyword, start, stop, member, first, n):
+    """Whether `member[first:first + n]` contains every keyword of `keyword[start:stop]`; both are sorted."""
     at, end = first, first + n
     for i in range(start, stop):
         while at < end and member[at] < keyword[i]:
@@ -170,21 +170,21 @@ def has_words(keyword, start, stop, member, first, n):
 
 
 @inline_kernel
-def is_wanted(clause, message, clauses, messages, other):
-    """Whether a living message meets the clause's box but not the `other` box, and has its keywords.
+def matches_only_new_box(clause, message, clauses, messages, excluded):
+    """Whether a live message meets the clause's box but not the box `excluded`, and has the clause's keywords.
 
     `clauses` are x0, y0, x1, y1, keyword_start, keyword; `messages` x0, y0, x1, y1, is_alive, keyword_first, n_keywords,
-    keyword, all as plain arrays; `other` is four numbers.
+    keyword, all as plain arrays; `excluded` is four numbers.
     """
     cx0, cy0, cx1, cy1, keyword_start, keyword = clauses
     mx0, my0, mx1, my1, is_alive, keyword_first, n_keywords, member = messages
     x0, y0, x1, y1 = mx0[message], my0[message], mx1[message], my1[message]
     if is_alive[message] == 0 or not meets(cx0[clause], cy0[clause], cx1[clause], cy1[clause], x0, y0, x1, y1):
         return False
-    if meets(other[0], other[1], other[2], other[3], x0, y0, x1, y1):
+    if meets(excluded[0], excluded[1], excluded[2], excluded[3], x0, y0, x1, y1):
         return False
     start, stop = keyword_start[clause], keyword_start[clause + 1]
-    return has_words(keyword, start, stop, member, keyword_first[message], n_keywords[message])
+    return has_keywords(keyword, start, stop, member, keyword_first[message], n_keywords[message])
 
 
 # --- ids of live messages ----------------------------------------------------------------------------------------------
@@ -223,51 +223,51 @@ def is_text(ids, text, slot, data, begin, end):
 
 
 @kernel
-def find_ids(table, ids, key, start, data, found):
-    """Fill `found` with the slot of each id, or ABSENT. Texts are those of a column; numbers have an empty `start`."""
-    own, text = ids.key, ids.text.view(np.uint8)
+def find_ids(table, ids, key, start, data, slots):
+    """Fill `slots` with the slot of each id, or ABSENT. `start` and `data` are a column of texts; empty if ids are numbers."""
+    keys, text = ids.key, ids.text.view(np.uint8)
     last, has_texts = table.size - 1, start.size > 0
     for i in range(key.size):
         if i + _AHEAD < key.size:
             prefetch(table, number_home(key[i + _AHEAD], table.size))
         at = number_home(key[i], table.size)
         while table[at] != FREE and not (
-            own[table[at]] == key[i] and (not has_texts or is_text(ids, text, table[at], data, start[i], start[i + 1]))
+            keys[table[at]] == key[i] and (not has_texts or is_text(ids, text, table[at], data, start[i], start[i + 1]))
         ):
             at = (at + 1) & last
-        found[i] = table[at]
+        slots[i] = table[at]
 
 
 @kernel
-def enter_slots(table, own, slots):
-    """Enter slots whose ids are not in the table; it has room."""
+def insert_slots(table, keys, slots):
+    """Insert slots whose ids are not in the table, which has room for them."""
     last = table.size - 1
     for i in range(slots.size):
         if i + _AHEAD < slots.size:
-            prefetch(table, number_home(own[slots[i + _AHEAD]], table.size))
-        at = number_home(own[slots[i]], table.size)
+            prefetch(table, number_home(keys[slots[i + _AHEAD]], table.size))
+        at = number_home(keys[slots[i]], table.size)
         while table[at] != FREE:
             at = (at + 1) & last
         table[at] = slots[i]
 
 
 @kernel
-def drop_slots(table, own, slots):
-    """Take slots out of the table; what would not be found any more moves up."""
+def remove_slots(table, keys, slots):
+    """Remove slots from the table; entries behind them move up so that they are still found."""
     last = table.size - 1
     for i in range(slots.size):
         if i + 2 * _AHEAD < slots.size:
-            prefetch(table, number_home(own[slots[i + 2 * _AHEAD]], table.size))
+            prefetch(table, number_home(keys[slots[i + 2 * _AHEAD]], table.size))
         if i + _AHEAD < slots.size:
-            # The id behind the one to go, which may move up.
-            behind = (number_home(own[slots[i + _AHEAD]], table.size) + 1) & last
-            prefetch(own, max(0, table[behind]))
-        hole = number_home(own[slots[i]], table.size)
+            # The id behind the removed one, which may move up.
+            behind = (number_home(keys[slots[i + _AHEAD]], table.size) + 1) & last
+            prefetch(keys, max(0, table[behind]))
+        hole = number_home(keys[slots[i]], table.size)
         while table[hole] != slots[i]:
             hole = (hole + 1) & last
         following = (hole + 1) & last
         while table[following] != FREE:
-            home = number_home(own[table[following]], table.size)
+            home = number_home(keys[table[following]], table.size)
             if (following - home) & last >= (following - hole) & last:
                 table[hole] = table[following]
                 hole = following
@@ -277,7 +277,7 @@ def drop_slots(table, own, slots):
 
 @kernel
 def mark_repeated(table, key, start, data, is_repeated):
-    """Mark the ids of a column that came before in it; `table` is empty and has room for all."""
+    """Mark the ids that stand earlier in the column too; `table` is empty and has room for all."""
     last, has_texts = table.size - 1, start.size > 0
     for i in range(key.size):
         at = number_home(key[i], table.size)
@@ -290,7 +290,7 @@ def mark_repeated(table, key, start, data, is_repeated):
 
 @inline_kernel
 def is_same(has_texts, start, data, a, b):
-    """Whether two texts of a column are the same; numbers with one key are."""
+    """Whether two ids of a column with the same key are equal; numbers always are."""
     if not has_texts:
         return True
     if start[a + 1] - start[a] != start[b + 1] - start[b]:
@@ -302,20 +302,20 @@ def is_same(has_texts, start, data, a, b):
 
 
 @kernel
-def keep_texts(text, text_first, text_length, start, data, first, slots):
-    """Copy the texts of a column to the chunks from `first[i]` on."""
-    own = text.view(np.uint8)
+def store_texts(text, text_first, text_length, start, data, first, slots):
+    """Copy the texts of a column into the chunks at `first[i]`."""
+    text_bytes = text.view(np.uint8)
     for i in range(slots.size):
         text_first[slots[i]], text_length[slots[i]] = first[i], start[i + 1] - start[i]
         for at in range(start[i + 1] - start[i]):
-            own[4 * first[i] + at] = data[start[i] + at]
+            text_bytes[4 * first[i] + at] = data[start[i] + at]
 
 
 @kernel
 def copy_texts(text, text_first, text_length, slots, start, out):
     """Write the texts at these slots one after the other, from `start[i]` on."""
-    own = text.view(np.uint8)
+    text_bytes = text.view(np.uint8)
     for i in range(slots.size):
         first = 4 * text_first[slots[i]]
         for at in range(text_length[slots[i]]):
-            out[start[i] + at] = own[first + at]
+            out[start[i] + at] = text_bytes[first + at]

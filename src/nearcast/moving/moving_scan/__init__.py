@@ -1,1 +1,1 @@
-"""No structure at all: every clause against every living message."""
+"""An index without a structure: it tests every clause against every live message."""

@@ -1,4 +1,4 @@
-"""`moving_scan`: the baseline without a structure."""
+"""`moving_scan`: the index without a structure. Copy it to begin a new one."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from nearcast.engine.registry import Parameters
 from nearcast.kernels.scan import match_messages
 from nearcast.moving.index import Boxes, MovingIndex
 from nearcast.moving.live_messages import LiveMessages
-from nearcast.moving.moving_scan.kernels import look_everywhere
+from nearcast.moving.moving_scan.kernels import find_messages
 
 
 class MovingScan(MovingIndex):
-    """Tests every clause and every message: always right, never fast."""
+    """Tests every clause against every message: always right, never fast."""
 
     name = "moving_scan"
     paper = "baseline"
-    summary = "no structure: every clause is tested against every living message"
+    summary = "no structure: every clause is tested against every live message"
 
-    finds_anywhere = True
+    searches_any_box = True
 
     def __init__(self, parameters: Parameters) -> None:
         super().__init__(parameters)
@@ -39,7 +39,7 @@ class MovingScan(MovingIndex):
         """Nothing to file."""
 
     def delete(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32]) -> None:
-        """Nothing to unfile: dead clauses are skipped."""
+        """Nothing to remove: dead clauses are skipped."""
 
     def match(self, clauses: ClauseStore, batch: MessageBatch) -> tuple[Groups, Work]:
         stamp, mark = self._stamps.take(batch.n_keywords, len(batch))
@@ -57,12 +57,12 @@ class MovingScan(MovingIndex):
         layout, live = clauses.layout(), messages.layout()
         return run_until_it_fits(
             len(slots),
-            lambda first, n_out, output: look_everywhere(layout, live, slots, tuple(excluded), first, n_out, output),
+            lambda first, n_out, output: find_messages(layout, live, slots, tuple(excluded), first, n_out, output),
             is_by_clause=True,
         )
 
     def purge(self, clauses: ClauseStore, messages: LiveMessages) -> None:
-        """Nothing to forget."""
+        """Nothing to drop."""
 
     def explain(self, clauses: ClauseStore, batch: MessageBatch, slot: int) -> list[str]:
         return [f"scan: clause {slot} is tested like all {clauses.n} of them"]
@@ -71,4 +71,4 @@ class MovingScan(MovingIndex):
         return {}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Nothing to take over."""
+        """Nothing to restore."""

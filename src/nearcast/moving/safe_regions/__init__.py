@@ -1,1 +1,1 @@
-"""Safe regions: how far a subscriber may travel before it has to report its position."""
+"""Safe regions: how far a subscriber may travel before it must report its position."""

@@ -1,4 +1,4 @@
-"""Subscribers who report only when they leave their safe region, and are asked where they are when that matters."""
+"""The protocol of safe regions: a subscriber reports when it leaves its region, and is asked for its position if needed."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ Positions = Callable[[list[Id]], Mapping[Id, object]]
 
 
 class SafeRegionProtocol:
-    """Promises safe regions, asks `positions` for the regions of who is concerned by a message, and counts what is sent."""
+    """Assigns safe regions, asks `positions` for the subscribers that a message may affect, and counts what is sent."""
 
     def __init__(self, positions: Positions | None, kind: bool | str) -> None:
         if positions is None:
-            raise NearcastError("safe_region=True needs positions=: a function that takes ids and gives {id: region}")
+            raise NearcastError("safe_region=True needs positions=: a function that takes ids and returns {id: region}")
         self._positions = positions
         if kind not in _KINDS:
             raise NearcastError(f"safe_region={kind!r} is not known; expected False, True or 'cells'")
@@ -36,29 +36,32 @@ class SafeRegionProtocol:
         self.traffic = Traffic()
 
     def regions(self, state: MovingState, numbers: NDArray[np.int32]) -> dict[Id, Region]:
-        """Promise safe regions; who is no more has none."""
+        """Assign safe regions. Removed subscriptions are left out."""
         known = numbers[state.subscriptions.clauses.spans(numbers)[1] > 0]
-        promised = self._safe.promise(state, known)
-        self.traffic.safe_regions += len(promised)
-        return dict(zip(state.subscriptions.ids.take(known).to_pylist(), promised.values(), strict=True))
+        assigned = self._safe.assign(state, known)
+        self.traffic.safe_regions += len(assigned)
+        return dict(zip(state.subscriptions.ids.take(known).to_pylist(), assigned.values(), strict=True))
 
-    def forget(self, state: MovingState, numbers: NDArray[np.int32]) -> None:
-        """Subscribers are new, or no more."""
+    def cancel(self, state: MovingState, numbers: NDArray[np.int32]) -> None:
+        """Cancel the safe regions of subscriptions that are replaced or removed."""
         self._safe.cancel(state, numbers)
 
-    def heard_of(self, state: MovingState, numbers: NDArray[np.int32]) -> None:
-        """Subscribers have reported where they are."""
+    def on_report(self, state: MovingState, numbers: NDArray[np.int32]) -> None:
+        """Count reports and cancel the safe regions of the subscribers that reported."""
         self.traffic.reports += len(numbers)
         self._safe.cancel(state, numbers)
 
-    def contact(self, state: MovingState, batch: MessageBatch) -> Changes | None:
-        """Ask everyone whom these messages may concern; what changes by their answers (nothing, if they kept their regions)."""
-        numbers = self._safe.concerned(state, batch)
+    def ask_positions(self, state: MovingState, batch: MessageBatch) -> Changes | None:
+        """Ask the subscribers that these messages may affect for their positions, and move them there.
+
+        Returns the changes: none if they all stayed in their safe regions; None if nobody was asked.
+        """
+        numbers = self._safe.affected(state, batch)
         if len(numbers) == 0:
             return None
         ids = state.subscriptions.ids.take(numbers).to_pylist()
         self.traffic.contacts += len(ids)
         self._safe.cancel(state, numbers)
-        answers = read_moves(self._positions(ids), state.subscriptions)
-        # Copied: what follows may search the index again.
-        return joined([move(state, answers)])
+        moves = read_moves(self._positions(ids), state.subscriptions)
+        # Copied, because the next search of the index reuses the memory.
+        return joined([move(state, moves)])

@@ -1,4 +1,4 @@
-"""Moving grids that grow, shrink, run out of room, and forget."""
+"""Moving grids that grow, shrink, run out of capacity, and drop dead messages."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 
 import nearcast as nc
-from nearcast.columns.frames import frame_of
-from nearcast.moving.moving_grid.kernels.keys import fine_place, place_in_cell
+from nearcast.columns.frames import enclosing_frame
+from nearcast.moving.moving_grid.kernels.keys import cell_coordinate, fine_coordinate
 from nearcast.moving.moving_grid.kernels.messages import file_message
-from nearcast.moving.moving_grid.keyword_grid import Side
-from nearcast.moving.moving_grid.layout import FINE, MOST_LEVELS, N_KEYS, NO_ROOM
+from nearcast.moving.moving_grid.keyword_grid import KeywordGrid
+from nearcast.moving.moving_grid.layout import FINE, MOST_LEVELS, N_KEYS, NO_CAPACITY
 from nearcast.testing.oracles.moving import MovingOracle
 from nearcast.testing.scenarios.moving import MovingComparison, run_moving_worlds
 
 SMALL: dict[str, Any] = {"smallest_clause_grid": 4, "smallest_message_grid": 4, "first_level": 2, "growth": 2}
 
-SMALL_ARRAYS = ["scratch._FIRST_ROOM", "scratch._FIRST_LISTS", "keyword_grid._FEWEST_SLOTS", "keyword_grid._FEWEST_BLOCKS"]
+SMALL_ARRAYS = ["scratch._FIRST_CAPACITY", "scratch._FIRST_LISTS", "keyword_grid._FEWEST_SLOTS", "keyword_grid._FEWEST_BLOCKS"]
 
 
 def compare(**parameters: Any) -> MovingComparison:
@@ -80,7 +80,7 @@ def test_a_world_that_wanders_off_gets_another_frame(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize(
-    "small", ["scratch._FIRST_ROOM", "scratch._FIRST_LISTS", "keyword_grid._FEWEST_SLOTS", "keyword_grid._FEWEST_BLOCKS"]
+    "small", ["scratch._FIRST_CAPACITY", "scratch._FIRST_LISTS", "keyword_grid._FEWEST_SLOTS", "keyword_grid._FEWEST_BLOCKS"]
 )
 def test_answers_are_right_when_an_array_starts_too_small(small: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"nearcast.moving.moving_grid.{small}", 4 if small.endswith("SLOTS") else 1)
@@ -168,12 +168,12 @@ def test_long_lists_and_many_keywords() -> None:
         both.move(dict(enumerate(boxes(rng, 40, 12))))
 
 
-def test_the_way_through_the_index_is_told(tmp_path: Path) -> None:
+def test_the_path_through_the_index_is_explained(tmp_path: Path) -> None:
     matcher = nc.MovingMatcher("moving_grid", "plane", **SMALL)
     matcher.subscribe([nc.Subscription(i, ["a"], nc.Box(0, 0, 1, 1)) for i in range(6)])
     matcher.subscribe([nc.Subscription(10, [], nc.Box(0, 0, 1, 1))])
-    told = matcher.explain(nc.Message(1, ["b"], (0, 0)), 3).path
-    assert told == ("keyword 0: 6 clauses in grid of 4 x 4 cells, not visited: the message lacks that keyword",)
+    path = matcher.explain(nc.Message(1, ["b"], (0, 0)), 3).path
+    assert path == ("keyword 0: 6 clauses in grid of 4 x 4 cells, not visited: the message lacks that keyword",)
     assert matcher.explain(nc.Message(1, ["b"], (0, 0)), 10).path == (
         "clauses without keywords: 1 clauses in one list, visited",
     )
@@ -183,10 +183,10 @@ def test_the_way_through_the_index_is_told(tmp_path: Path) -> None:
 
 
 @pytest.fixture(
-    params=["scratch._FIRST_ROOM", "scratch._FIRST_LISTS", "keyword_grid._FEWEST_BLOCKS", "keyword_grid._FEWEST_SLOTS"]
+    params=["scratch._FIRST_CAPACITY", "scratch._FIRST_LISTS", "keyword_grid._FEWEST_BLOCKS", "keyword_grid._FEWEST_SLOTS"]
 )
 def _tiny_arrays(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    # One kind at a time: whatever lacks room, several arrays grow together.
+    # One kind at a time, because several arrays grow together.
     monkeypatch.setattr(f"nearcast.moving.moving_grid.{request.param}", 4 if request.param.endswith("SLOTS") else 1)
 
 
@@ -229,8 +229,8 @@ def test_messages_in_ever_more_cells_find_room(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_the_first_look_at_many_areas_finds_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Not side by side with an oracle, which would look at the results before.
-    monkeypatch.setattr("nearcast.moving.moving_grid.scratch._FIRST_ROOM", 1)
+    # Not together with an oracle, which would look at the results before.
+    monkeypatch.setattr("nearcast.moving.moving_grid.scratch._FIRST_CAPACITY", 1)
     matcher = nc.MovingMatcher("moving_grid", "plane", **SMALL)
     matcher.subscribe([nc.Subscription(i, [f"w{i}"], nc.Box(4, 4, 7, 7)) for i in range(3)])
     matcher.publish([nc.Message(i, ["w0"], nc.Box(5, 5, 5.25, 5.25)) for i in range(90)])
@@ -239,10 +239,10 @@ def test_the_first_look_at_many_areas_finds_room(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_full_table_takes_no_message() -> None:
-    side = Side(np.zeros(2 * (MOST_LEVELS + 1), np.int64))
-    side.widen(2)
-    side.lists.head[N_KEYS] = side.lists.slot.size
-    assert file_message(side.lists, np.ones(6), 1, 0, 1.0, 1.0, 1.0, 1.0) == NO_ROOM
+    grid = KeywordGrid(np.zeros(2 * (MOST_LEVELS + 1), np.int64))
+    grid.widen(2)
+    grid.lists.head[N_KEYS] = grid.lists.slot.size
+    assert file_message(grid.lists, np.ones(6), 1, 0, 1.0, 1.0, 1.0, 1.0) == NO_CAPACITY
 
 
 def test_messages_of_few_and_of_many_keywords_are_judged_alike() -> None:
@@ -262,14 +262,14 @@ def test_messages_of_few_and_of_many_keywords_are_judged_alike() -> None:
 def test_places_in_a_cell_never_fall(frame: tuple[float, float]) -> None:
     low, high = frame
     lows, highs = np.array([low]), np.array([high])
-    edges = frame_of(lows, lows, highs, highs, 1 << FINE)
+    edges = enclosing_frame(lows, lows, highs, highs, 1 << FINE)
     rng = np.random.default_rng(1)
     values = np.sort(np.concatenate([low + (high / 2 - low / 2) * rng.random(300) * 2, [low, high, -1.7e308, 1.7e308, 0.0]]))
-    places = [fine_place(value, edges, 0) for value in values]
+    places = [fine_coordinate(value, edges, 0) for value in values]
     assert sorted(places) == places
     for level in (0, 1, 5, MOST_LEVELS):
         for origin in (0, 1 << (FINE - level), ((1 << level) - 1) << (FINE - level)):
-            within = [place_in_cell(place, origin, level) for place in places]
+            within = [cell_coordinate(place, origin, level) for place in places]
             assert sorted(within) == within
             assert 1 <= within[0] <= within[-1] <= 65534
 

@@ -1,4 +1,4 @@
-"""A moving index of two grids, one of clauses and one of messages."""
+"""Two moving indexes made of two uniform grids, one of clauses and one of messages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.columns.clauses import ClauseStore
-from nearcast.columns.frames import frame_of
+from nearcast.columns.frames import enclosing_frame
 from nearcast.columns.growing import resized
 from nearcast.columns.messages import MessageBatch
 from nearcast.engine.groups import Groups, Work
@@ -22,7 +22,7 @@ from nearcast.moving.index import Boxes, MovingIndex
 from nearcast.moving.live_messages import LiveMessages
 from nearcast.papers.boolean.keyword_first.kernels import fill_anchors
 from nearcast.papers.moving.grid_lists.kernels import match_messages
-from nearcast.papers.moving.grid_lists.keyword_grid import GridSide, MessageGrid, Postings, Shape
+from nearcast.papers.moving.grid_lists.keyword_grid import GridShape, MessageGrid, Postings, UniformGrid
 
 _LARGEST_SIDE = 1024
 _MESSAGE = "message_"
@@ -30,7 +30,7 @@ _MESSAGE = "message_"
 
 @dataclass(frozen=True, slots=True)
 class GridParameters(Parameters):
-    """`side`: columns, and rows, of the grid. `most_cells`: what reaches more of them stands in a list without a cell."""
+    """`side`: columns (and rows) of the grid. `most_cells`: what covers more cells goes to a list without a cell."""
 
     side: int = 40
     most_cells: int = 400
@@ -43,23 +43,23 @@ class GridParameters(Parameters):
 
 
 class GridIndex(MovingIndex):
-    """Clauses in the cells they reach under their rarest keyword, messages in their cell under each of their keywords."""
+    """Clauses in the cells they cover under their rarest keyword, messages in their cell under each of their keywords."""
 
     parameters_class = GridParameters
     parameters: GridParameters
-    finds_anywhere = True
+    searches_any_box = True
     is_space_first: ClassVar[bool]
     smallest_grid: ClassVar[int]
-    """Things of one keyword from which on they are kept by cells."""
+    """The number of postings from which on a keyword has lists by cell."""
 
     def __init__(self, parameters: Parameters) -> None:
         super().__init__(parameters)
-        own = self.parameters
-        shape = Shape(own.side, own.most_cells, self.is_space_first, self.smallest_grid)
-        self._clauses = GridSide(shape)
+        options = self.parameters
+        shape = GridShape(options.side, options.most_cells, self.is_space_first, self.smallest_grid)
+        self._clauses = UniformGrid(shape)
         self._messages = MessageGrid(shape)
         self._frequency: NDArray[np.int64] = np.zeros(0, np.int64)
-        self._owner: NDArray[np.int32] = np.zeros(0, np.int32)
+        self._anchor: NDArray[np.int32] = np.zeros(0, np.int32)
         self._stamps = Stamps()
 
     def build(self, clauses: ClauseStore, messages: LiveMessages) -> None:
@@ -70,30 +70,30 @@ class GridIndex(MovingIndex):
         layout = clauses.layout()
         slots = np.flatnonzero(layout.is_alive).astype(np.int32)
         self._frequency = np.zeros(clauses.n_keywords, np.int64)
-        self._owner = np.zeros(clauses.n, np.int32)
+        self._anchor = np.zeros(clauses.n, np.int32)
         count_clauses(layout.keyword_start, layout.keyword, slots, self._frequency, 1)
-        frame = frame_of(layout.x0[slots], layout.y0[slots], layout.x1[slots], layout.y1[slots], self.parameters.side)
-        self._choose_owners(clauses, slots)
+        frame = enclosing_frame(layout.x0[slots], layout.y0[slots], layout.x1[slots], layout.y1[slots], self.parameters.side)
+        self._choose_anchors(clauses, slots)
         self._clauses.build(self._postings(clauses, slots), frame)
 
-    def _choose_owners(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> None:
+    def _choose_anchors(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> None:
         layout = clauses.layout()
-        owner = np.empty(len(slots), np.int32)
-        fill_anchors(layout.keyword_start, layout.keyword, self._frequency, slots, owner)
-        self._owner[slots] = owner
+        anchor = np.empty(len(slots), np.int32)
+        fill_anchors(layout.keyword_start, layout.keyword, self._frequency, slots, anchor)
+        self._anchor[slots] = anchor
 
     def _postings(self, clauses: ClauseStore, slots: NDArray[np.int32]) -> Postings:
         layout = clauses.layout()
         boxes = Boxes(layout.x0[slots], layout.y0[slots], layout.x1[slots], layout.y1[slots])
-        return Postings(self._owner[slots], slots, boxes)
+        return Postings(self._anchor[slots], slots, boxes)
 
     def insert(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32]) -> None:
         layout = clauses.layout()
         n, n_keywords = clauses.n, clauses.n_keywords
         self._frequency = resized(self._frequency, n_keywords + n_keywords // 4, needed=n_keywords)
-        self._owner = resized(self._owner, n + n // 4, needed=n)
+        self._anchor = resized(self._anchor, n + n // 4, needed=n)
         count_clauses(layout.keyword_start, layout.keyword, slots, self._frequency, 1)
-        self._choose_owners(clauses, slots)
+        self._choose_anchors(clauses, slots)
         self._clauses.file(self._postings(clauses, slots))
         if self._clauses.is_outgrown:
             self._build_clauses(clauses)
@@ -123,22 +123,22 @@ class GridIndex(MovingIndex):
         self._messages.build(messages)
 
     def explain(self, clauses: ClauseStore, batch: MessageBatch, slot: int) -> list[str]:
-        owner = int(self._owner[slot])
-        what = "clauses without keywords" if owner == 0 else f"keyword {owner - 1}"
-        is_visited = owner == 0 or owner - 1 in batch.arrays.keyword
+        anchor = int(self._anchor[slot])
+        what = "clauses without keywords" if anchor == 0 else f"keyword {anchor - 1}"
+        is_visited = anchor == 0 or anchor - 1 in batch.arrays.keyword
         verdict = "visited" if is_visited else "not visited: the message lacks that keyword"
         return [f"grid of {self.parameters.side} x {self.parameters.side} cells", f"lists of {what}, {verdict}"]
 
     def stats(self) -> dict[str, int | float]:
-        n_bytes = self._clauses.n_bytes + self._messages.n_bytes + self._frequency.nbytes + self._owner.nbytes
+        n_bytes = self._clauses.n_bytes + self._messages.n_bytes + self._frequency.nbytes + self._anchor.nbytes
         return {"bytes": n_bytes, **self._clauses.stats("clause"), **self._messages.stats()}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        own: dict[str, NDArray[Any]] = {"frequency": self._frequency, "owner": self._owner}
-        return {**own, **self._clauses.arrays(), **{f"{_MESSAGE}{name}": a for name, a in self._messages.arrays().items()}}
+        common: dict[str, NDArray[Any]] = {"frequency": self._frequency, "anchor": self._anchor}
+        return {**common, **self._clauses.arrays(), **{f"{_MESSAGE}{name}": a for name, a in self._messages.arrays().items()}}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        self._frequency, self._owner = arrays["frequency"], arrays["owner"]
+        self._frequency, self._anchor = arrays["frequency"], arrays["anchor"]
         self._clauses.restore(arrays)
         self._messages.restore({name[len(_MESSAGE) :]: a for name, a in arrays.items() if name.startswith(_MESSAGE)})
 

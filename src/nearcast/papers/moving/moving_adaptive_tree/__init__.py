@@ -1,6 +1,7 @@
-"""The adaptive tree with the living messages in it: stored in the leaves they reach, found by the clauses that stand there.
+"""The adaptive tree with the live messages in it: stored in the leaves they reach, found by the clauses filed there.
 
-`layout.py` has the lists of messages by node, `build.py` stores messages and hands them down again, `maintain.py` keeps lists
-and tree together while clauses come, go and move, `match.py` looks for the messages of clauses, `listed_tree.py` owns both.
-`separated_tree.py` has the messages in a grid beside the tree instead.
+`layout.py` has the lists of messages by node, `tree_with_messages.py` owns tree and lists, `motion.py` records how clauses
+move, `index.py` is the index; it can keep the messages in a grid next to the tree instead. In `kernels`: `message_lists.py`
+stores messages, `maintain.py` keeps lists and tree consistent while clauses come, go and move, `find_messages.py` finds the
+messages of clauses, `move_diff.py` what a move changes.
 """

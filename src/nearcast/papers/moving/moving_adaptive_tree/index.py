@@ -1,4 +1,4 @@
-"""`moving_adaptive_tree`: clauses and living messages in one adaptive tree."""
+"""`moving_adaptive_tree`: clauses and live messages in one adaptive tree."""
 
 from __future__ import annotations
 
@@ -16,23 +16,24 @@ from nearcast.moving.index import Boxes, MovingIndex, write_boxes
 from nearcast.moving.live_messages import LiveMessages
 from nearcast.papers.boolean.adaptive_tree.index import AdaptiveTree, AdaptiveTreeParameters
 from nearcast.papers.moving.grid_lists.index import GridKeywordFirst, GridParameters, GridSpaceFirst
-from nearcast.papers.moving.grid_lists.keyword_grid import MessageGrid, Shape
+from nearcast.papers.moving.grid_lists.keyword_grid import GridShape, MessageGrid
 from nearcast.papers.moving.moving_adaptive_tree.parameters import MovingAdaptiveTreeParameters
-from nearcast.papers.moving.moving_adaptive_tree.tree_with_messages import ListedTree
+from nearcast.papers.moving.moving_adaptive_tree.tree_with_messages import TreeWithMessages
 
 _GRID = "grid_"
-# Few are between two places at a time, lest nodes are built anew for being empty and full again.
-_TOGETHER = 64
+# Clauses are refiled in small groups: nodes should not be rebuilt because they are empty for a moment.
+_GROUP = 64
 
 
-class SeparatedTree(AdaptiveTree):
-    """Paper: AP+k with `is_space_first` false, AP+s with true; grids as in KK-Index and SS-Index."""
+class TreeAndGrid(AdaptiveTree):
+    """The tree for clauses, a grid for messages. Paper: AP+s if `is_space_first`, else AP+k; grids as in SS-Index and KK-
+    Index."""
 
     def __init__(self, parameters: AdaptiveTreeParameters, is_space_first: bool) -> None:
         super().__init__(parameters)
         grid = GridParameters()
         smallest = GridSpaceFirst.smallest_grid if is_space_first else GridKeywordFirst.smallest_grid
-        self._grid = MessageGrid(Shape(grid.side, grid.most_cells, is_space_first, smallest))
+        self._grid = MessageGrid(GridShape(grid.side, grid.most_cells, is_space_first, smallest))
 
     def restore_messages(self, messages: LiveMessages) -> None:
         self._grid.build(messages)
@@ -48,22 +49,22 @@ class SeparatedTree(AdaptiveTree):
     ) -> tuple[Groups, Work]:
         return self._grid.find_messages(clauses, messages, slots, excluded)
 
-    def insert_beside(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32]) -> None:
+    def insert_clauses(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32]) -> None:
         self.insert(clauses, slots)
 
-    def delete_beside(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32]) -> None:
+    def delete_clauses(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32]) -> None:
         self.delete(clauses, slots)
 
-    def refile_beside(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], to: Boxes) -> None:
-        for first in range(0, len(slots), _TOGETHER):
-            some = slots[first : first + _TOGETHER]
+    def refile_clauses(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], to: Boxes) -> None:
+        for first in range(0, len(slots), _GROUP):
+            some = slots[first : first + _GROUP]
             self.delete(clauses, some)
-            write_boxes(clauses, some, Boxes(*(side[first : first + _TOGETHER] for side in to)))
+            write_boxes(clauses, some, Boxes(*(bound[first : first + _GROUP] for bound in to)))
             self.insert(clauses, some)
 
     def stats(self) -> dict[str, int | float]:
-        own = super().stats()
-        return {**own, **self._grid.stats(), "bytes": own["bytes"] + self._grid.n_bytes}
+        stats = super().stats()
+        return {**stats, **self._grid.stats(), "bytes": stats["bytes"] + self._grid.n_bytes}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         return {**super().arrays(), **{f"{_GRID}{name}": array for name, array in self._grid.arrays().items()}}
@@ -74,34 +75,34 @@ class SeparatedTree(AdaptiveTree):
 
 
 class MovingAdaptiveTree(MovingIndex):
-    """Messages stand at the leaves that they reach, or above; a clause looks at its leaves and above."""
+    """Messages are stored at the leaves they reach, or above; a clause searches its leaves and the nodes above."""
 
     name = "moving_adaptive_tree"
     aliases = ("ap-plus-tree",)
     paper = "AP+-Tree of Wang et al. 2017"
-    summary = "the adaptive tree with the living messages in its nodes"
+    summary = "the adaptive tree with the live messages in its nodes"
     parameters_class = MovingAdaptiveTreeParameters
-    finds_anywhere = True
+    searches_any_box = True
     parameters: MovingAdaptiveTreeParameters
 
     def __init__(self, parameters: Parameters) -> None:
         super().__init__(parameters)
-        own = self.parameters
-        self._tree: ListedTree | SeparatedTree
-        if own.message_lists == "tree":
-            self._tree = ListedTree(own)
+        options = self.parameters
+        self._tree: TreeWithMessages | TreeAndGrid
+        if options.message_lists == "tree":
+            self._tree = TreeWithMessages(options)
         else:
-            self._tree = SeparatedTree(own, is_space_first=own.message_lists == "space_grid")
+            self._tree = TreeAndGrid(options, is_space_first=options.message_lists == "space_grid")
 
     def build(self, clauses: ClauseStore, messages: LiveMessages) -> None:
         self._tree.build(clauses)
         self._tree.restore_messages(messages)
 
     def insert(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32]) -> None:
-        self._tree.insert_beside(clauses, messages, slots)
+        self._tree.insert_clauses(clauses, messages, slots)
 
     def delete(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32]) -> None:
-        self._tree.delete_beside(clauses, messages, slots)
+        self._tree.delete_clauses(clauses, messages, slots)
 
     def match(self, clauses: ClauseStore, batch: MessageBatch) -> tuple[Groups, Work]:
         return self._tree.match(clauses, batch)
@@ -117,15 +118,15 @@ class MovingAdaptiveTree(MovingIndex):
     def move(
         self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], to: Boxes
     ) -> tuple[Groups, Groups, Work]:
-        if isinstance(self._tree, SeparatedTree):
+        if isinstance(self._tree, TreeAndGrid):
             return super().move(clauses, messages, slots, to)
-        return self._tree.move_beside(clauses, messages, slots, to)
+        return self._tree.move_clauses_to(clauses, messages, slots, to)
 
     def refile(self, clauses: ClauseStore, messages: LiveMessages, slots: NDArray[np.int32], to: Boxes) -> None:
-        if isinstance(self._tree, SeparatedTree):
-            self._tree.refile_beside(clauses, messages, slots, to)
+        if isinstance(self._tree, TreeAndGrid):
+            self._tree.refile_clauses(clauses, messages, slots, to)
         else:
-            self._tree.move_beside(clauses, messages, slots, to)
+            self._tree.move_clauses_to(clauses, messages, slots, to)
 
     def purge(self, clauses: ClauseStore, messages: LiveMessages) -> None:
         self._tree.drop_dead(messages)

@@ -1,4 +1,4 @@
-"""What the tree remembers of how clauses move, and of how many messages come meanwhile."""
+"""What the tree records about moves of clauses and arrivals of messages, for its cost model."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from nearcast.papers.boolean.adaptive_tree.layout import MotionArrays
 from nearcast.papers.moving.moving_adaptive_tree.parameters import MovingAdaptiveTreeParameters
 
 _LARGEST = 3.0e38
-# Moves after which arrivals are counted against them rather than taken from the parameters.
+# After this many moves, arrivals are measured against moves; before, the parameter counts.
 _LEAST_COUNTED = 1000
 
 
 class Motion:
-    """Velocity of each clause from its last move; counts of moves and of messages."""
+    """The velocity of each clause from its last move; counts of moves and of messages."""
 
     def __init__(self, parameters: MovingAdaptiveTreeParameters) -> None:
         self._parameters = parameters
         self.is_used = parameters.costs == "moving"
         self._velocity: NDArray[np.float32] = np.empty(0, np.float32)
-        # Moves, messages, clauses whose velocity is known, whether the tree was built since most are.
+        # Counts: moves; messages; clauses with a known velocity; whether the tree was built since most are known.
         self._count = np.zeros(4, np.int64)
 
-    def forget(self) -> None:
-        """The clauses are others now."""
+    def clear(self) -> None:
+        """Drop all velocities: the clauses are renumbered."""
         self._velocity = np.empty(0, np.float32)
         self._count[2:] = 0
 
@@ -38,7 +38,7 @@ class Motion:
         self._count[1] += n
 
     def note_moves(self, clauses: ClauseArrays, slots: NDArray[np.int32], to: Boxes) -> None:
-        """Remember where clauses are about to go."""
+        """Record the velocity of clauses that are about to move."""
         n = len(clauses.x0)
         self._velocity = resized(self._velocity, 5 * n // 2, np.nan, needed=2 * n)
         self._count[0] += len(slots)
@@ -48,20 +48,27 @@ class Motion:
             step = (new_low * 0.5 - old_low[slots] * 0.5) + (new_high * 0.5 - old_high[slots] * 0.5)
             self._velocity[2 * slots + axis] = np.clip(step, -_LARGEST, _LARGEST)
 
-    def is_news(self, n_filed: int) -> bool:
-        """Whether most velocities are known, and were not when the tree was built; tells so once."""
-        is_news = self.is_used and self._count[3] == 0 and 2 * int(self._count[2]) > n_filed
-        self._count[3] |= is_news
-        return bool(is_news)
+    def needs_rebuild(self, n_filed: int) -> bool:
+        """True once: when most velocities are known and were not when the tree was built."""
+        needs_rebuild = self.is_used and self._count[3] == 0 and 2 * int(self._count[2]) > n_filed
+        self._count[3] |= needs_rebuild
+        return bool(needs_rebuild)
 
     def arrays(self, n_clauses: int) -> MotionArrays:
-        """As the costs are reckoned with it, when the tree is built for so many clauses."""
-        own = self._parameters
+        """The motion arrays for the cost model when the tree is built for `n_clauses` clauses."""
+        options = self._parameters
         n_moves, n_messages = int(self._count[0]), int(self._count[1])
-        arrivals = own.arrivals * n_clauses
+        arrivals = options.arrivals * n_clauses
         if n_moves >= _LEAST_COUNTED:
-            arrivals = own.mobility * n_clauses * n_messages / n_moves
-        facts = [arrivals, own.mobility, own.update_weight, own.rebuild_weight, float(own.most_steps), own.speed]
+            arrivals = options.mobility * n_clauses * n_messages / n_moves
+        facts = [
+            arrivals,
+            options.mobility,
+            options.update_weight,
+            options.rebuild_weight,
+            float(options.most_steps),
+            options.speed,
+        ]
         return MotionArrays(self._velocity, np.array(facts, np.float64))
 
     def saved(self) -> dict[str, NDArray[Any]]:

@@ -13,16 +13,16 @@ _MOST_COPIES = 4096
 
 @dataclass(frozen=True, slots=True)
 class MovingAdaptiveTreeParameters(AdaptiveTreeParameters):
-    """Those of `adaptive_tree`, where the messages are, and what it costs that clauses move.
+    """The parameters of `adaptive_tree`, where the messages are stored, and the cost of moving clauses.
 
-    `message_lists`: in the "tree" itself, or in a "keyword_grid" or "space_grid" beside it. `max_message_copies`: at how many
-    nodes of the tree a message may stand. Fewer copies of clauses than where they stay: each must be moved. And a larger
-    `drift_limit`: who travels drifts all the time, and what is built anew hands its messages down again.
+    `message_lists`: in the "tree" itself, or in a "keyword_grid" or "space_grid" next to it. `max_message_copies`: at how many
+    nodes a message may be stored. The defaults allow fewer copies of clauses than `adaptive_tree`, because each copy must be
+    moved, and a larger `drift_limit`, because moving clauses drift all the time and a rebuilt node reinserts its messages.
 
-    `costs`: nodes are divided as the cost of "matching" says, or that of "moving" too: what updates and reconstructions cost
-    while clauses move (`update_weight`, `rebuild_weight`: against a verification; `most_steps`: how far to look ahead). In a
-    time step the share `mobility` of the clauses moves; `arrivals`: messages that arrive in it, for each clause (counted as
-    soon as there is something to count); `speed`: how far a clause moves that has not moved yet.
+    `costs`: nodes are divided by the cost of "matching", or also by that of "moving": the cost of updates and rebuilds while
+    clauses move (`update_weight`, `rebuild_weight`: relative to a verification; `most_steps`: how far to look ahead). In a time
+    step the share `mobility` of the clauses moves. `arrivals`: messages that arrive in a time step, for each clause (measured
+    as soon as possible). `speed`: the assumed step of a clause that has not moved yet.
     """
 
     max_copies: float = 1.5

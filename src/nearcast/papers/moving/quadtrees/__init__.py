@@ -1,5 +1,5 @@
-"""What the moving quadtrees share: messages in lists by keyword and cell, beside the clauses in cells chosen by cost.
+"""The moving quadtrees: clauses in cells chosen by cost, messages in lists by keyword and the same cells.
 
-`build.py` posts messages, `match.py` looks for those of clauses, `messages.py` owns the lists, `index.py` puts both sides
-together. An index adds which quadtree the clauses are in.
+`kernels.py` posts messages and finds those of clauses, `index.py` owns the lists and has both indexes. They differ in the
+quadtree of their clauses.
 """

@@ -1,4 +1,4 @@
-"""The messages' side of a moving quadtree."""
+"""Moving indexes made of a quadtree of clauses and lists of messages by its cells."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nearcast.columns.growing import resized
 from nearcast.columns.messages import MessageBatch
 from nearcast.engine.groups import Groups, Work
 from nearcast.engine.kernel_calls import run_until_it_fits
-from nearcast.moving.index import Boxes, MovingIndex, nowhere
+from nearcast.moving.index import Boxes, MovingIndex, empty_boxes
 from nearcast.moving.live_messages import LiveMessages
 from nearcast.papers.boolean.quadtrees.index import (
     CellIndex,
@@ -25,87 +25,87 @@ from nearcast.papers.boolean.quadtrees.index import (
     SpaceFirstQuadtreeParameters,
 )
 from nearcast.papers.boolean.quadtrees.layout import ANCHOR_SHIFT, DEPTHS, N_BOUND, N_FILED, N_LISTS
-from nearcast.papers.moving.grid_lists.kernels import WANTED_FIELDS, GridArrays
-from nearcast.papers.moving.grid_lists.keyword_grid import GridSide, Postings, Shape
-from nearcast.papers.moving.quadtrees.kernels import look_around_in_cells, look_in_cells, post_deeper, post_messages
+from nearcast.papers.moving.grid_lists.kernels import NEEDED_FIELDS, UniformGridArrays
+from nearcast.papers.moving.grid_lists.keyword_grid import GridShape, Postings, UniformGrid
+from nearcast.papers.moving.quadtrees.kernels import find_messages, find_messages_in, post_deeper, post_messages
 
-# Lists are found by the code of a cell, which tells the depth too: the side of a grid plays no part.
-_SHAPE = Shape(side=1, most_cells=1, is_space_first=True, smallest_grid=0)
+# Lists are found by the code of a cell, which includes the depth: the width of a grid is not used.
+_SHAPE = GridShape(width=1, most_cells=1, is_space_first=True, smallest_grid=0)
 _MESSAGE = "message_"
-# Lists, and places in them, that no clause uses any more are cleared away when they are so many times more than those used.
+# Unused lists, and unused bindings of clauses to lists, are cleared away when they are this many times as many as used ones.
 _SLACK = 4
 _LEAST = 1024
 
 
 class MessageCells:
-    """Each message under all its keywords, in the root cell and at every depth at which its keyword has clauses."""
+    """Messages under all their keywords, in the root cell and at every depth at which a keyword has clauses."""
 
     def __init__(self, max_depth: int) -> None:
         self._max_depth = max_depth
-        self._side = GridSide(_SHAPE)
+        self._grid = UniformGrid(_SHAPE)
         self._frame: NDArray[np.float64] = np.zeros(6)
         self.depths: NDArray[np.int32] = np.zeros(0, np.int32)
-        """By owner, a bit for each depth at which its messages stand, besides the root cell."""
+        """For each anchor, a bit for each depth at which its messages stand, in addition to the root cell."""
 
     @property
-    def _grid(self) -> tuple[NDArray[np.float64], int]:
+    def _frame_and_depth(self) -> tuple[NDArray[np.float64], int]:
         return self._frame, self._max_depth
 
     @property
-    def lists(self) -> GridArrays:
-        return self._side.lists
+    def lists(self) -> UniformGridArrays:
+        return self._grid.lists
 
     def build(self, messages: LiveMessages, frame: NDArray[np.float64], depths: NDArray[np.int32]) -> None:
-        """Forget everything and post the living; `depths` has a bit for each depth at which an owner has clauses."""
+        """Drop everything and post all live messages; `depths` has a bit for each depth at which an anchor has clauses."""
         none = np.zeros(0, np.int32)
-        self._side.build(Postings(none, none, nowhere(0)), frame)
+        self._grid.build(Postings(none, none, empty_boxes(0)), frame)
         self._frame, self.depths = frame, depths.copy()
         self.store(messages, messages.slots())
 
     def store(self, messages: LiveMessages, slots: NDArray[np.int32]) -> None:
-        first, wanted = 0, np.zeros(WANTED_FIELDS, np.int64)
+        first, needed = 0, np.zeros(NEEDED_FIELDS, np.int64)
         while True:
-            first = post_messages(self.lists, self._grid, self.depths, messages.layout(), slots, first, wanted)
+            first = post_messages(self.lists, self._frame_and_depth, self.depths, messages.layout(), slots, first, needed)
             if first == len(slots):
                 return
-            self._side.grow(wanted)
+            self._grid.grow(needed)
 
-    def deepen(self, messages: LiveMessages, owners: NDArray[np.int64], depths: NDArray[np.int32]) -> None:
-        """Post the messages of (distinct) owners at the depths that they have clauses at by now."""
-        self.depths = resized(self.depths, int(owners.max(initial=-1)) + 1)
-        for at in np.flatnonzero(depths & ~self.depths[owners]).tolist():
-            owner = int(owners[at])
-            new = int(depths[at]) & ~int(self.depths[owner])
+    def deepen(self, messages: LiveMessages, anchors: NDArray[np.int64], depths: NDArray[np.int32]) -> None:
+        """Post the messages of (distinct) anchors at the new depths of their clauses."""
+        self.depths = resized(self.depths, int(anchors.max(initial=-1)) + 1)
+        for at in np.flatnonzero(depths & ~self.depths[anchors]).tolist():
+            anchor = int(anchors[at])
+            new = int(depths[at]) & ~int(self.depths[anchor])
             for depth in range(new.bit_length()):
                 if (new >> depth) & 1:
-                    self._post_deeper(messages, owner, depth)
-            self.depths[owner] |= new
+                    self._post_deeper(messages, anchor, depth)
+            self.depths[anchor] |= new
 
-    def _post_deeper(self, messages: LiveMessages, owner: int, depth: int) -> None:
-        first, wanted = 0, np.zeros(WANTED_FIELDS, np.int64)
+    def _post_deeper(self, messages: LiveMessages, anchor: int, depth: int) -> None:
+        first, needed = 0, np.zeros(NEEDED_FIELDS, np.int64)
         while True:
-            first, is_done = post_deeper(self.lists, self._grid, owner, depth, messages.layout(), first, wanted)
+            first, is_done = post_deeper(self.lists, self._frame_and_depth, anchor, depth, messages.layout(), first, needed)
             if is_done:
                 return
-            self._side.grow(wanted)
+            self._grid.grow(needed)
 
     def stats(self) -> dict[str, int | float]:
-        return self._side.stats("message")
+        return self._grid.stats("message")
 
     @property
     def n_bytes(self) -> int:
-        return self._side.n_bytes + self.depths.nbytes
+        return self._grid.n_bytes + self.depths.nbytes
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        return {"depths": self.depths, "places_frame": self._frame, **self._side.arrays()}
+        return {"depths": self.depths, "places_frame": self._frame, **self._grid.arrays()}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         self.depths, self._frame = arrays["depths"], arrays["places_frame"]
-        self._side.restore(arrays)
+        self._grid.restore(arrays)
 
 
 class MovingCells(MovingIndex):
-    """Clauses in the cells that are cheapest for them where they are; messages in the same cells, under all their keywords."""
+    """Clauses in the cells that cost least for them; messages in the same cells, under all their keywords."""
 
     cells_class: ClassVar[type[CellIndex]]
 
@@ -132,13 +132,13 @@ class MovingCells(MovingIndex):
         if self._cells._locations.frame is not frame:
             self._build_messages(messages)
             return
-        self._forget_bonds()
+        self._compact_bounds()
         lists = self._cells._lists
-        owners = np.unique(lists.list_key[lists.bound[lists.bound_start[slots]]] >> ANCHOR_SHIFT)
-        self._messages.deepen(messages, owners, lists.directory[2 * owners + DEPTHS])
+        anchors = np.unique(lists.list_key[lists.bound[lists.bound_start[slots]]] >> ANCHOR_SHIFT)
+        self._messages.deepen(messages, anchors, lists.directory[2 * anchors + DEPTHS])
 
-    def _forget_bonds(self) -> None:
-        """Clear away the places that clauses were bound to before they moved."""
+    def _compact_bounds(self) -> None:
+        """Clear away bindings of clauses to the cells they have left."""
         lists = self._cells._lists
         n_used = int(lists.n_bound.sum())
         if int(lists.head[N_BOUND]) <= _SLACK * max(_LEAST, n_used):
@@ -164,7 +164,7 @@ class MovingCells(MovingIndex):
         grid = (self._cells._locations.frame, self.parameters.max_depth)
         return run_until_it_fits(
             len(slots),
-            lambda first, n_out, output: look_in_cells(
+            lambda first, n_out, output: find_messages(
                 cells, lists, grid, layout, live, slots, tuple(excluded), first, n_out, output
             ),
             is_by_clause=True,
@@ -177,7 +177,7 @@ class MovingCells(MovingIndex):
         grid, depths = (self._cells._locations.frame, self.parameters.max_depth), self._messages.depths
         return run_until_it_fits(
             len(slots),
-            lambda first, n_out, output: look_around_in_cells(
+            lambda first, n_out, output: find_messages_in(
                 cells, lists, depths, grid, layout, live, slots, tuple(boxes), first, n_out, output
             ),
             is_by_clause=True,
@@ -190,8 +190,8 @@ class MovingCells(MovingIndex):
         return self._cells.explain(clauses, batch, slot)
 
     def stats(self) -> dict[str, int | float]:
-        own = self._cells.stats()
-        return {**own, **self._messages.stats(), "bytes": own["bytes"] + self._messages.n_bytes}
+        stats = self._cells.stats()
+        return {**stats, **self._messages.stats(), "bytes": stats["bytes"] + self._messages.n_bytes}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         return {**self._cells.arrays(), **{f"{_MESSAGE}{name}": a for name, a in self._messages.arrays().items()}}
@@ -203,37 +203,38 @@ class MovingCells(MovingIndex):
 
 @dataclass(frozen=True, slots=True)
 class MovingKeywordFirstQuadtreeParameters(KeywordFirstQuadtreeParameters):
-    """Those of `keyword_first_quadtree`. Less deep, and dearer copies, than where clauses stay: each must be moved."""
+    """As `keyword_first_quadtree`, with a smaller depth and a higher cost of copies: each copy must be moved."""
 
     max_depth: int = 7
     update_cost: float = 0.1
 
 
 class MovingKeywordFirstQuadtree(MovingCells):
-    """Each clause under its rarest keyword in the cheapest cells; each message under its keywords in the cells of its way."""
+    """Clauses under their rarest keyword in the cheapest cells; messages under all their keywords in the cells of their
+    path."""
 
     name = "moving_keyword_first_quadtree"
     aliases = ("rq-plus-tree",)
     paper = "RQ+-Tree of Wang et al. 2017 (AP-Tree), section 5.2.1"
-    summary = "a quadtree per rarest keyword, cells chosen by cost, anew at each move; messages under all their keywords"
+    summary = "a quadtree per rarest keyword, cells chosen by cost at each move; messages under all their keywords"
     parameters_class = MovingKeywordFirstQuadtreeParameters
     cells_class = KeywordFirstQuadtree
 
 
 @dataclass(frozen=True, slots=True)
 class MovingSpaceFirstQuadtreeParameters(SpaceFirstQuadtreeParameters):
-    """Those of `space_first_quadtree`. Less deep, and dearer copies, than where clauses stay: each must be moved."""
+    """As `space_first_quadtree`, with a smaller depth and a higher cost of copies: each copy must be moved."""
 
     max_depth: int = 7
     update_cost: float = 0.1
 
 
 class MovingSpaceFirstQuadtree(MovingCells):
-    """Each clause in the cheapest cells for its rarest keyword; each message in the cells of its way, under its keywords."""
+    """Clauses in the cheapest cells for their rarest keyword; messages in the cells of their path, under all their keywords."""
 
     name = "moving_space_first_quadtree"
     aliases = ("iq-plus-tree",)
     paper = "IQ+-Tree of Wang et al. 2017 (AP-Tree), section 5.2.1"
-    summary = "quadtree cells chosen by cost, anew at each move; in each cell lists of clauses and of messages by keyword"
+    summary = "quadtree cells chosen by cost at each move; in each cell lists of clauses and of messages by keyword"
     parameters_class = MovingSpaceFirstQuadtreeParameters
     cells_class = SpaceFirstQuadtree

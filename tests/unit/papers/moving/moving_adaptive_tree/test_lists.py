@@ -13,18 +13,22 @@ from nearcast.papers.moving.moving_adaptive_tree.kernels.message_lists import (
 from nearcast.papers.moving.moving_adaptive_tree.layout import BEGIN, COUNT, LIST_FIELDS, N_USED, ListArrays
 from nearcast.papers.moving.moving_adaptive_tree.tree_with_messages import no_lists
 
-N_LISTS, ROOM = 40, 20_000
+N_LISTS, CAPACITY = 40, 20_000
 
 
 def roomy_lists() -> ListArrays:
-    own, slot, signature = np.zeros(LIST_FIELDS * N_LISTS, np.int32), np.zeros(ROOM, np.int32), np.zeros(ROOM, np.int64)
-    return no_lists()._replace(own=own, slot=slot, signature=signature, place=np.zeros(2 * ROOM, np.float32))
+    node_list, slot, signature = (
+        np.zeros(LIST_FIELDS * N_LISTS, np.int32),
+        np.zeros(CAPACITY, np.int32),
+        np.zeros(CAPACITY, np.int64),
+    )
+    return no_lists()._replace(node_list=node_list, slot=slot, signature=signature, point=np.zeros(2 * CAPACITY, np.float32))
 
 
 def contents(lists: ListArrays, number: int) -> list[tuple[int, int, float, float]]:
-    begin, n = (int(lists.own[LIST_FIELDS * number + field]) for field in (BEGIN, COUNT))
+    begin, n = (int(lists.node_list[LIST_FIELDS * number + field]) for field in (BEGIN, COUNT))
     return [
-        (int(lists.slot[i]), int(lists.signature[i]), float(lists.place[2 * i]), float(lists.place[2 * i + 1]))
+        (int(lists.slot[i]), int(lists.signature[i]), float(lists.point[2 * i]), float(lists.point[2 * i + 1]))
         for i in range(begin, begin + n)
     ]
 
@@ -42,7 +46,7 @@ def test_lists_moved_together_hold_the_same_and_grow_on() -> None:
     expected, n_used = [contents(lists, number) for number in range(N_LISTS)], int(lists.head[N_USED])
 
     n_packed = int(packed_size(lists, N_LISTS))
-    packed = roomy_lists()._replace(own=lists.own, free=lists.free, head=lists.head)
+    packed = roomy_lists()._replace(node_list=lists.node_list, free=lists.free, head=lists.head)
     pack_lists(lists, N_LISTS, packed)
 
     assert int(packed.head[N_USED]) == n_packed < n_used

@@ -10,7 +10,7 @@ import nearcast as nc
 from nearcast.papers.boolean.adaptive_tree.kernels.motion import motion_cost, steps_until_drift, take_motion
 from nearcast.papers.boolean.adaptive_tree.layout import DEPTH, ITEM_FIELDS, MOTION_FIELDS, NODE, START, STOP, MotionArrays
 from nearcast.papers.moving.moving_adaptive_tree.parameters import MovingAdaptiveTreeParameters
-from nearcast.papers.moving.moving_adaptive_tree.tree_with_messages import ListedTree
+from nearcast.papers.moving.moving_adaptive_tree.tree_with_messages import TreeWithMessages
 
 N = 400
 
@@ -20,7 +20,7 @@ class OneNode:
 
     def __init__(self, speed: float, seed: int = 3, **parameters: object) -> None:
         own = MovingAdaptiveTreeParameters(costs="moving", is_noise_corrected=False, **parameters)  # type: ignore[arg-type]
-        self.tree = ListedTree(own)
+        self.tree = TreeWithMessages(own)
         self.work = self.tree._new_work(N, N, N)
         rng = np.random.default_rng(seed)
         place, angle = rng.random((N, 2)), rng.uniform(0, 2 * np.pi, N)
@@ -30,7 +30,7 @@ class OneNode:
         self.work.item[NODE], self.work.item[START], self.work.item[STOP], self.work.item[DEPTH] = 0, 0, N, 1
         self.work.item_region[:4] = [0, 0, 1, 1]
         velocity = (speed * np.stack([np.cos(angle), np.sin(angle)], axis=1)).astype(np.float32).ravel()
-        facts = self.tree._moved.arrays(N).facts
+        facts = self.tree._motion_record.arrays(N).facts
         self.motion = MotionArrays(velocity, facts)
 
     def cost(self, n_keys: int = 50) -> float:
@@ -93,7 +93,7 @@ def test_without_messages_moving_costs_nothing() -> None:
     assert node.cost() == 0.0
 
 
-def test_the_tree_is_built_anew_once_most_velocities_are_known() -> None:
+def test_the_tree_is_rebuilt_once_most_velocities_are_known() -> None:
     matcher = nc.MovingMatcher("moving_adaptive_tree", "plane", costs="moving", leaf_size=8, fanout=16, rebuild="never")
     rng = np.random.default_rng(5)
     low = rng.uniform(0, 100, (300, 2))
@@ -109,10 +109,10 @@ def test_the_tree_is_built_anew_once_most_velocities_are_known() -> None:
 
 
 def test_arrivals_are_counted_against_moves() -> None:
-    tree = ListedTree(MovingAdaptiveTreeParameters(costs="moving", mobility=0.5, arrivals=0.3))
-    assert tree._moved.arrays(1000).facts[0] == pytest.approx(300)
-    tree._moved._count[:2] = 4000, 1000
-    assert tree._moved.arrays(1000).facts[0] == pytest.approx(0.5 * 1000 / 4)
+    tree = TreeWithMessages(MovingAdaptiveTreeParameters(costs="moving", mobility=0.5, arrivals=0.3))
+    assert tree._motion_record.arrays(1000).facts[0] == pytest.approx(300)
+    tree._motion_record._count[:2] = 4000, 1000
+    assert tree._motion_record.arrays(1000).facts[0] == pytest.approx(0.5 * 1000 / 4)
 
 
 def _sides(low: np.ndarray) -> dict[str, np.ndarray]:

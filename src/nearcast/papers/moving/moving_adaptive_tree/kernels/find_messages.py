@@ -1,11 +1,11 @@
-"""Look for the living messages of clauses: at the leaves they are filed in, and at every node above."""
+"""Find the live messages of clauses: at the leaves they are filed in, and at every node above."""
 
 from __future__ import annotations
 
 from nearcast.kernels.compile import borrow, inline_kernel, kernel
 from nearcast.kernels.layouts import CANDIDATES, NODES
 from nearcast.kernels.sorting import sort_few, sort_many
-from nearcast.moving.kernels.live_messages import is_wanted
+from nearcast.moving.kernels.live_messages import matches_only_new_box
 from nearcast.papers.boolean.adaptive_tree.kernels.by_keyword import find_cut, proven_in, step_in
 from nearcast.papers.boolean.adaptive_tree.kernels.by_space import strip_of
 from nearcast.papers.boolean.adaptive_tree.kernels.nodes import narrow_region
@@ -34,7 +34,7 @@ _FEW = 24
 
 @inline_kernel
 def rank_clause(rank_of, keyword, begin, end, rank):
-    """Write the places of a clause's keywords in order; returns their number."""
+    """Write the ranks of a clause's keywords in ascending order; returns their number."""
     for at in range(begin, end):
         rank[at - begin] = rank_of[keyword[at]]
     if end - begin <= _FEW:
@@ -45,17 +45,17 @@ def rank_clause(rank_of, keyword, begin, end, rank):
 
 
 @inline_kernel
-def covers_region(box, region, own):
-    return box[0] <= region[own] and box[1] <= region[own + 1] and region[own + 2] <= box[2] and region[own + 3] <= box[3]
+def covers_region(box, region, at):
+    return box[0] <= region[at] and box[1] <= region[at + 1] and region[at + 2] <= box[2] and region[at + 3] <= box[3]
 
 
 @inline_kernel
 def follow(structure, box, other, rank, n_ranks, is_refining, queue, offset, proven, region):
-    """Write every node on the way of a clause with a box; returns how many, and two facts about this way.
+    """Write every node on the path of a clause with a box; returns how many, and two facts about the path:
 
-    Whether some child on it is missing; and whether the same clause with the `other` box would go the same way.
-    `structure` is node, block, bound and the region of the root; a box is four numbers. Of each node `offset` gets the keywords
-    used up, `proven` the bits of those proven, `region` four numbers.
+    whether a child on it is missing; whether the same clause with the box `other` would have the same path.
+    `structure` is node, block, bound and the region of the root; a box is four numbers. For each node `offset` gets the
+    keywords used, `proven` the bits of those proven, `region` four numbers.
     """
     node, block, bound, whole = structure
     x0, y0, x1, y1 = box
@@ -64,7 +64,7 @@ def follow(structure, box, other, rank, n_ranks, is_refining, queue, offset, pro
         region[side] = whole[side]
     n, number, is_missing, is_same = 1, 0, False, True
     while number < n:
-        record, at, own = NODE_FIELDS * queue[number], offset[number], 4 * number
+        record, at, region_at = NODE_FIELDS * queue[number], offset[number], 4 * number
         number += 1
         kind, first, size = node[record + KIND], node[record + FIRST], node[record + SIZE]
         if kind == LEAF:
@@ -79,8 +79,8 @@ def follow(structure, box, other, rank, n_ranks, is_refining, queue, offset, pro
                 proves = proven_in(block, cuts, cut, size, proves, at)
                 at += step_in(block, cuts, cut, size, is_refining)
         else:
-            is_cells = not covers_region(box, region, own)
-            is_same = is_same and is_cells != covers_region(other, region, own)
+            is_cells = not covers_region(box, region, region_at)
+            is_same = is_same and is_cells != covers_region(other, region, region_at)
         if is_cells:
             bounds, n_columns, n_rows = block[first + BOUNDS], size // ROWS, size % ROWS
             rows_at = bounds + n_columns
@@ -102,7 +102,7 @@ def follow(structure, box, other, rank, n_ranks, is_refining, queue, offset, pro
                     continue
                 queue[n], offset[n], proven[n] = child, at, proves
                 for side in range(4):
-                    region[4 * n + side] = region[own + side]
+                    region[4 * n + side] = region[region_at + side]
                 if is_cells:
                     narrow_region(region, 4 * n, bound, bounds, n_columns, size % ROWS, column, row)
                 n += 1
@@ -113,49 +113,49 @@ def follow(structure, box, other, rank, n_ranks, is_refining, queue, offset, pro
 
 
 @inline_kernel
-def sift(listed, first, last, box, bits, sifted):
+def prefilter(entries, first, last, box, bits, candidates):
     """Write the messages of a list that may be in the box (four rounded numbers) and have the bits; returns how many.
 
-    Without branches while nothing is known, for most messages are neither clearly in nor out; `sifted` has room for all.
+    There are no branches in the first loop, because they are unpredictable. `candidates` is large enough for all.
     """
-    slot, signature, place = listed
+    slot, signature, point = entries
     x0, y0, x1, y1 = box
     n = 0
     for entry in range(first, last):
-        x, y = place[2 * entry], place[2 * entry + 1]
-        sifted[n] = entry
+        x, y = point[2 * entry], point[2 * entry + 1]
+        candidates[n] = entry
         n += (x >= x0) & (x <= x1) & (y >= y0) & (y <= y1)
     n_near, n = n, 0
     for i in range(n_near):
-        entry = sifted[i]
+        entry = candidates[i]
         if signature[entry] & bits == bits:
-            sifted[n] = slot[entry]
+            candidates[n] = slot[entry]
             n += 1
     return n
 
 
 @kernel
-def look_in_lists(tree, lists, clauses, messages, scratch, wide, is_refining, slots, besides, first, n_out, output):
-    """Append every message of each clause; see `kernel_calls.run_until_it_fits` for `first`, `n_out` and the result.
+def find_messages(tree, lists, clauses, messages, scratch, range_messages, is_refining, slots, excluded, first, n_out, output):
+    """Append the messages of each clause; see `kernel_calls.run_until_it_fits` for `first`, `n_out` and the result.
 
-    A node is visited once for each clause, and holds no message twice; messages with an area are in `wide`.
+    A node is visited once for each clause and has no message twice. Range messages, with an area, are in `range_messages`.
     """
     tree, lists, clauses = borrow(tree), borrow(lists), borrow(clauses)
     messages, scratch, output = borrow(messages), borrow(scratch), borrow(output)
     keyword_start, keyword = clauses.keyword_start, clauses.keyword
     cx0, cy0, cx1, cy1 = clauses.x0, clauses.y0, clauses.x1, clauses.y1
-    own = (cx0, cy0, cx1, cy1, keyword_start, keyword)
+    clause_arrays = (cx0, cy0, cx1, cy1, keyword_start, keyword)
     is_alive, keyword_first, n_keywords = messages.is_alive, messages.keyword_first, messages.n_keywords
     mx0, my0, mx1, my1, member = messages.x0, messages.y0, messages.x1, messages.y1, messages.keyword
     live = (mx0, my0, mx1, my1, is_alive, keyword_first, n_keywords, member)
     structure, rank_of = (tree.node, tree.block, tree.bound, tree.region), tree.rank
     rank, queue, offset, proven, region = scratch.rank, scratch.queue, scratch.offset, scratch.proven, scratch.region
-    listed, list_of = (lists.slot, lists.signature, lists.place), lists.own
-    bx0, by0, bx1, by1 = besides
+    entries, node_list = (lists.slot, lists.signature, lists.point), lists.node_list
+    bx0, by0, bx1, by1 = excluded
     out_clause, out_message, counters = output.clause, output.message, output.counters
     for i in range(first, slots.size):
         before, n_candidates, clause = n_out, 0, slots[i]
-        other = (bx0[i], by0[i], bx1[i], by1[i])
+        excluded_box = (bx0[i], by0[i], bx1[i], by1[i])
         box = (cx0[clause], cy0[clause], cx1[clause], cy1[clause])
         near = (rounded(box[0]), rounded(box[1]), rounded(box[2]), rounded(box[3]))
         n_ranks = rank_clause(rank_of, keyword, keyword_start[clause], keyword_start[clause + 1], rank)
@@ -163,23 +163,23 @@ def look_in_lists(tree, lists, clauses, messages, scratch, wide, is_refining, sl
         n_nodes, _, _ = follow(structure, box, box, rank, n_ranks, is_refining, queue, offset, proven, region)
         for number in range(n_nodes):
             record = LIST_FIELDS * queue[number]
-            entry, last = list_of[record + BEGIN], list_of[record + BEGIN] + list_of[record + COUNT]
+            entry, last = node_list[record + BEGIN], node_list[record + BEGIN] + node_list[record + COUNT]
             n_candidates += last - entry
-            # What is sifted goes to the output at once, and stays there if it is wanted.
+            # Candidates are written to the output at once, and stay there if they match.
             if n_out + last - entry > out_message.size:
                 return i, before
-            n_sifted = sift(listed, entry, last, near, bits, out_message[n_out:])
-            for at in range(n_out, n_out + n_sifted):
+            n_candidates_left = prefilter(entries, entry, last, near, bits, out_message[n_out:])
+            for at in range(n_out, n_out + n_candidates_left):
                 message = out_message[at]
-                if is_wanted(clause, message, own, live, other):
+                if matches_only_new_box(clause, message, clause_arrays, live, excluded_box):
                     out_clause[n_out], out_message[n_out] = clause, message
                     n_out += 1
-        n_candidates += wide.size
-        for entry in range(wide.size):
-            if is_wanted(clause, wide[entry], own, live, other):
+        n_candidates += range_messages.size
+        for entry in range(range_messages.size):
+            if matches_only_new_box(clause, range_messages[entry], clause_arrays, live, excluded_box):
                 if n_out == out_clause.size:
                     return i, before
-                out_clause[n_out], out_message[n_out] = clause, wide[entry]
+                out_clause[n_out], out_message[n_out] = clause, range_messages[entry]
                 n_out += 1
         counters[NODES] += n_nodes
         counters[CANDIDATES] += n_candidates

@@ -1,4 +1,4 @@
-"""File and unfile clauses in a tree that holds messages: what is built anew takes its messages along."""
+"""Insert, delete and move clauses in a tree with messages: rebuilt nodes keep their messages."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from nearcast.papers.boolean.adaptive_tree.layout import (
     START,
 )
 from nearcast.papers.moving.moving_adaptive_tree.kernels.message_lists import empty_list, store_from
-from nearcast.papers.moving.moving_adaptive_tree.kernels.move_diff import N_PAIRS, N_WITH_THIS, travel
+from nearcast.papers.moving.moving_adaptive_tree.kernels.move_diff import N_PAIRS, N_PAIRS_AND_CURRENT, diff_moves
 from nearcast.papers.moving.moving_adaptive_tree.layout import (
     BEGIN,
     BEGUN,
@@ -50,28 +50,28 @@ from nearcast.papers.moving.moving_adaptive_tree.layout import (
     HAD_CHILDREN,
     LENGTH,
     LIST_FIELDS,
-    N_REPLAY,
-    PILE_FIRST,
-    PILE_LAST,
-    REPLAY_FIELDS,
-    WANTED_PILE,
-    WAY,
+    N_REINSERT,
+    NEEDED_PENDING,
+    PATH,
+    PENDING_FIRST,
+    PENDING_LAST,
+    REINSERT_FIELDS,
 )
 
-FULL = 3  # no room for what is to be told
+FULL = 3  # the output is full
 
 
 # --- messages of rebuilt nodes -----------------------------------------------------------------------------------------
 
 
 @kernel
-def position_at(tree, lists, way, rank, n_ranks, is_refining):
-    """The position in a message's keywords when it comes to the end of a way from the root."""
-    node, block, replay = tree.node, tree.block, lists.replay
+def position_at(tree, lists, path, rank, n_ranks, is_refining):
+    """The position in a message's keywords at the end of a path from the root."""
+    node, block, reinsert = tree.node, tree.block, lists.reinsert
     at = 0
-    for step in range(replay[way + LENGTH] - 1):
-        record = NODE_FIELDS * replay[way + WAY + step]
-        following = replay[way + WAY + step + 1]
+    for step in range(reinsert[path + LENGTH] - 1):
+        record = NODE_FIELDS * reinsert[path + PATH + step]
+        following = reinsert[path + PATH + step + 1]
         if node[record + KIND] != KEYWORD or node[record + EXTRA] == following:
             continue
         first, n_cuts = node[record + FIRST], node[record + SIZE]
@@ -87,105 +87,105 @@ def position_at(tree, lists, way, rank, n_ranks, is_refining):
 
 @kernel
 def count_below(tree, lists, work):
-    """How many entries stand at and below the pending nodes."""
+    """The number of entries at and below the pending nodes."""
     n = 0
     for p in range(work.state[N_PENDING]):
         work.stack[0] = work.pending[p * ITEM_FIELDS + NODE]
         size = 1
         while size > 0:
             size -= 1
-            own = work.stack[size]
-            n += lists.own[LIST_FIELDS * own + COUNT]
-            if tree.node[NODE_FIELDS * own + KIND] != LEAF:
-                size = push_children(tree, NODE_FIELDS * own, work.stack, size)
+            node_number = work.stack[size]
+            n += lists.node_list[LIST_FIELDS * node_number + COUNT]
+            if tree.node[NODE_FIELDS * node_number + KIND] != LEAF:
+                size = push_children(tree, NODE_FIELDS * node_number, work.stack, size)
     return n
 
 
 @kernel
-def note_way(lists, work, p):
-    """Note the way to a pending node."""
-    pending, visit, replay = work.pending, work.visit, lists.replay
-    way, length, parent = p * REPLAY_FIELDS, 1, pending[p * ITEM_FIELDS + START]
+def write_path(lists, work, p):
+    """Write the path to a pending node."""
+    pending, visit, reinsert = work.pending, work.visit, lists.reinsert
+    path, length, parent = p * REINSERT_FIELDS, 1, pending[p * ITEM_FIELDS + START]
     while parent != NO_NODE:
         length += 1
         parent = visit[parent * ITEM_FIELDS + START]
-    replay[way + LENGTH] = length
-    replay[way + WAY + length - 1] = pending[p * ITEM_FIELDS + NODE]
+    reinsert[path + LENGTH] = length
+    reinsert[path + PATH + length - 1] = pending[p * ITEM_FIELDS + NODE]
     parent = pending[p * ITEM_FIELDS + START]
     for step in range(length - 2, -1, -1):
-        replay[way + WAY + step] = visit[parent * ITEM_FIELDS + NODE]
+        reinsert[path + PATH + step] = visit[parent * ITEM_FIELDS + NODE]
         parent = visit[parent * ITEM_FIELDS + START]
 
 
 @inline_kernel
-def pile_up(lists, number, is_alive, n_piled):
-    """Put the messages of a node on the pile, each once; returns how many there are then."""
-    own, slot, stamp, pile, epoch = lists.own, lists.slot, lists.stamp, lists.pile, lists.head[EPOCH]
-    begin = own[LIST_FIELDS * number + BEGIN]
-    for entry in range(begin, begin + own[LIST_FIELDS * number + COUNT]):
+def push_messages(lists, number, is_alive, n_pending):
+    """Append the messages of a node to `pending`, each once; returns the new number of pending messages."""
+    node_list, slot, stamp, pending, epoch = lists.node_list, lists.slot, lists.stamp, lists.pending, lists.head[EPOCH]
+    begin = node_list[LIST_FIELDS * number + BEGIN]
+    for entry in range(begin, begin + node_list[LIST_FIELDS * number + COUNT]):
         message = slot[entry]
         if is_alive[message] and stamp[message] != epoch:
             stamp[message] = epoch
-            pile[n_piled] = message
-            n_piled += 1
-    return n_piled
+            pending[n_pending] = message
+            n_pending += 1
+    return n_pending
 
 
 @kernel
 def gather_messages(tree, lists, work, is_alive):
-    """Before pending nodes are built anew: pile up the messages of each, and empty the lists below; False: the pile is small.
+    """Before nodes are rebuilt: collect the messages of each and empty the lists below. False if `pending` is too short.
 
-    A message that stood in several places below is taken once.
+    A message that is stored in several nodes below is taken once.
     """
-    head, replay = lists.head, lists.replay
-    if work.state[N_PENDING] == 0 or head[N_REPLAY] > 0:
+    head, reinsert = lists.head, lists.reinsert
+    if work.state[N_PENDING] == 0 or head[N_REINSERT] > 0:
         return True
-    head[WANTED_PILE] = count_below(tree, lists, work)
-    if head[WANTED_PILE] > lists.pile.size:
+    head[NEEDED_PENDING] = count_below(tree, lists, work)
+    if head[NEEDED_PENDING] > lists.pending.size:
         return False
-    head[N_REPLAY] = work.state[N_PENDING]
-    n_piled = 0
+    head[N_REINSERT] = work.state[N_PENDING]
+    n_pending = 0
     for p in range(work.state[N_PENDING]):
-        number, way = work.pending[p * ITEM_FIELDS + NODE], p * REPLAY_FIELDS
-        note_way(lists, work, p)
+        number, path = work.pending[p * ITEM_FIELDS + NODE], p * REINSERT_FIELDS
+        write_path(lists, work, p)
         head[EPOCH] += 1
-        replay[way + PILE_FIRST] = n_piled
-        n_piled = pile_up(lists, number, is_alive, n_piled)
+        reinsert[path + PENDING_FIRST] = n_pending
+        n_pending = push_messages(lists, number, is_alive, n_pending)
         had_children = tree.node[NODE_FIELDS * number + KIND] != LEAF
-        replay[way + HAD_CHILDREN] = had_children
+        reinsert[path + HAD_CHILDREN] = had_children
         size = push_children(tree, NODE_FIELDS * number, work.stack, 0) if had_children else 0
         while size > 0:
             size -= 1
-            own = work.stack[size]
-            if tree.node[NODE_FIELDS * own + KIND] != LEAF:
-                size = push_children(tree, NODE_FIELDS * own, work.stack, size)
-            n_piled = pile_up(lists, own, is_alive, n_piled)
-            empty_list(lists, own)
-        replay[way + PILE_LAST] = n_piled
+            node_number = work.stack[size]
+            if tree.node[NODE_FIELDS * node_number + KIND] != LEAF:
+                size = push_children(tree, NODE_FIELDS * node_number, work.stack, size)
+            n_pending = push_messages(lists, node_number, is_alive, n_pending)
+            empty_list(lists, node_number)
+        reinsert[path + PENDING_LAST] = n_pending
     return True
 
 
 @kernel
-def hand_down(tree, lists, messages, wanted, scratch, limit, is_refining):
-    """Store the messages of nodes that were built anew, from there on; returns whether it is done, or room is short."""
-    replay, pile, head = lists.replay, lists.pile, lists.head
-    while head[N_REPLAY] > 0:
-        way = (head[N_REPLAY] - 1) * REPLAY_FIELDS
-        number = replay[way + WAY + replay[way + LENGTH] - 1]
+def reinsert_below(tree, lists, messages, wanted, scratch, limit, is_refining):
+    """Reinsert the messages of rebuilt nodes, from there on; returns False if capacity ran out."""
+    reinsert, pending, head = lists.reinsert, lists.pending, lists.head
+    while head[N_REINSERT] > 0:
+        path = (head[N_REINSERT] - 1) * REINSERT_FIELDS
+        number = reinsert[path + PATH + reinsert[path + LENGTH] - 1]
         is_leaf = tree.node[NODE_FIELDS * number + KIND] == LEAF
-        if replay[way + HAD_CHILDREN] or not is_leaf:
-            if replay[way + HAD_CHILDREN] != BEGUN:
+        if reinsert[path + HAD_CHILDREN] or not is_leaf:
+            if reinsert[path + HAD_CHILDREN] != BEGUN:
                 empty_list(lists, number)
-                replay[way + HAD_CHILDREN] = BEGUN
-            while replay[way + PILE_LAST] > replay[way + PILE_FIRST]:
-                slot = pile[replay[way + PILE_LAST] - 1]
+                reinsert[path + HAD_CHILDREN] = BEGUN
+            while reinsert[path + PENDING_LAST] > reinsert[path + PENDING_FIRST]:
+                slot = pending[reinsert[path + PENDING_LAST] - 1]
                 begin = messages.keyword_first[slot]
                 n_ranks = rank_keywords(tree.rank, messages.keyword, begin, begin + messages.n_keywords[slot], scratch.rank)
-                start = position_at(tree, lists, way, scratch.rank, n_ranks, is_refining)
+                start = position_at(tree, lists, path, scratch.rank, n_ranks, is_refining)
                 if not store_from(tree, lists, messages, wanted, scratch, slot, number, start, n_ranks, limit, is_refining):
                     return False
-                replay[way + PILE_LAST] -= 1
-        head[N_REPLAY] -= 1
+                reinsert[path + PENDING_LAST] -= 1
+        head[N_REINSERT] -= 1
     return True
 
 
@@ -193,8 +193,8 @@ def hand_down(tree, lists, messages, wanted, scratch, limit, is_refining):
 
 
 @kernel
-def find_way(tree, clauses, work, options, clause):
-    """Visit every node on the way of a clause; returns how many, or -1 if room is short."""
+def find_path(tree, clauses, work, options, clause):
+    """Visit every node on the path of a clause; returns how many, or -1 if capacity ran out."""
     tree, clauses, work = borrow(tree), borrow(clauses), borrow(work)
     n_ranks = clauses.keyword_start[clause + 1] - clauses.keyword_start[clause]
     work.needed[NEEDED_KEYWORDS] = n_ranks
@@ -205,19 +205,19 @@ def find_way(tree, clauses, work, options, clause):
 
 
 @kernel
-def has_room(tree, work, options, lists, n_visits):
-    """Whether a clause can be filed on the way that was found."""
+def has_capacity(tree, work, options, lists, n_visits):
+    """Whether there is capacity to file a clause on the path that was found."""
     tree, work, lists = borrow(tree), borrow(work), borrow(lists)
     return (
         n_visits >= 0
         and has_entry_capacity(tree, work, n_visits, options.leaf_size)
-        and n_visits * REPLAY_FIELDS <= lists.replay.size
+        and n_visits * REINSERT_FIELDS <= lists.reinsert.size
     )
 
 
 @kernel
 def enter_leaves(tree, clauses, work, options, clause, n_visits):
-    """Append a clause to the leaves on its way."""
+    """Append a clause to the leaves on its path."""
     tree, clauses, work = borrow(tree), borrow(clauses), borrow(work)
     n_ranks = clauses.keyword_start[clause + 1] - clauses.keyword_start[clause]
     for at in range(0, n_visits * ITEM_FIELDS, ITEM_FIELDS):
@@ -229,7 +229,7 @@ def enter_leaves(tree, clauses, work, options, clause, n_visits):
 
 @kernel
 def leave_leaves(tree, work, clause, n_visits):
-    """Take a clause out of the leaves on its way."""
+    """Remove a clause from the leaves on its path."""
     for at in range(0, n_visits * ITEM_FIELDS, ITEM_FIELDS):
         record = NODE_FIELDS * work.visit[at + NODE]
         if tree.node[record + KIND] == LEAF:
@@ -238,20 +238,21 @@ def leave_leaves(tree, work, clause, n_visits):
 
 @kernel
 def change_clauses(tree, clauses, expected, work, options, slots, step, lists, messages, scratch, limit):
-    """File (step 1) or unfile (step -1) the clauses from POSITION on: DONE, SHORT of room, or REBUILD_ALL before going on."""
+    """File (step 1) or remove (step -1) the clauses from POSITION on: DONE, SHORT of capacity, or REBUILD_ALL before going
+    on."""
     state = work.state
     while True:
         if not gather_messages(tree, lists, work, messages.is_alive):
             return SHORT
         if not apply_rebuilds(tree, clauses, expected, work, options):
             return SHORT
-        if not hand_down(tree, lists, messages, work.needed, scratch, limit, options.is_refining):
+        if not reinsert_below(tree, lists, messages, work.needed, scratch, limit, options.is_refining):
             return SHORT
         if state[POSITION] == slots.size:
             return DONE
         clause = slots[state[POSITION]]
-        n_visits = find_way(tree, clauses, work, options, clause)
-        if not has_room(tree, work, options, lists, n_visits):
+        n_visits = find_path(tree, clauses, work, options, clause)
+        if not has_capacity(tree, work, options, lists, n_visits):
             return SHORT
         if step > 0:
             enter_leaves(tree, clauses, work, options, clause, n_visits)
@@ -267,8 +268,8 @@ def change_clauses(tree, clauses, expected, work, options, slots, step, lists, m
 
 
 @kernel
-def leave_way(tree, clause, queue, n_nodes):
-    """Take a clause out of the leaves of a way and count it out; it is about to be counted in on another."""
+def leave_path(tree, clause, queue, n_nodes):
+    """Remove a clause from the leaves of a path and decrement the counts on it; it is about to be filed on another path."""
     tree, queue = borrow(tree), borrow(queue)
     node, block, n_below = tree.node, tree.block, tree.n_below
     for number in range(n_nodes):
@@ -283,7 +284,7 @@ def leave_way(tree, clause, queue, n_nodes):
 
 @inline_kernel
 def swap_box(clauses, to, clause, i):
-    """Let the box of a clause and the one at `i` trade places."""
+    """Swap the box of a clause and the one at `i`."""
     x0, y0, x1, y1 = to
     clauses.x0[clause], x0[i] = x0[i], clauses.x0[clause]
     clauses.y0[clause], y0[i] = y0[i], clauses.y0[clause]
@@ -292,37 +293,37 @@ def swap_box(clauses, to, clause, i):
 
 
 @kernel
-def move_clauses(tree, clauses, expected, work, options, slots, how, lists, messages, scratch, limit):
-    """Move the clauses from POSITION on to new boxes: DONE, SHORT of room, FULL output, or REBUILD_ALL before going on.
+def move_clauses(tree, clauses, expected, work, options, slots, arguments, lists, messages, scratch, limit):
+    """Move the clauses from POSITION on to new boxes: DONE, SHORT of capacity, FULL output, or REBUILD_ALL before going on.
 
-    One by one, so that no node is built anew only because a whole batch is between two places.
+    One by one: no node should be rebuilt only because a whole batch is removed and not yet filed again.
     """
     tree, clauses, expected, work, lists = borrow(tree), borrow(clauses), borrow(expected), borrow(work), borrow(lists)
     slots, messages, scratch = borrow(slots), borrow(messages), borrow(scratch)
-    to, follower, wide, output = borrow(how)
+    to, path_scratch, ranges, output = borrow(arguments)
     state = work.state
     while True:
         if not gather_messages(tree, lists, work, messages.is_alive):
             return SHORT
         if not apply_rebuilds(tree, clauses, expected, work, options):
             return SHORT
-        if not hand_down(tree, lists, messages, work.needed, scratch, limit, options.is_refining):
+        if not reinsert_below(tree, lists, messages, work.needed, scratch, limit, options.is_refining):
             return SHORT
-        i, n_old = travel(tree, lists, clauses, messages, slots, to, follower, wide, output, state[POSITION], options)
+        i, n_old = diff_moves(tree, lists, clauses, messages, slots, to, path_scratch, ranges, output, state[POSITION], options)
         state[POSITION] = i
         if n_old < 0:
             return FULL
         if i == slots.size:
             return DONE
         clause = slots[i]
-        # The new way first: if there is no room for it, nothing has happened yet.
+        # The new path first: if there is no capacity for it, nothing has changed yet.
         swap_box(clauses, to, clause, i)
-        n_visits = find_way(tree, clauses, work, options, clause)
-        if not has_room(tree, work, options, lists, n_visits):
+        n_visits = find_path(tree, clauses, work, options, clause)
+        if not has_capacity(tree, work, options, lists, n_visits):
             swap_box(clauses, to, clause, i)
             return SHORT
-        output.counters[N_PAIRS] = output.counters[N_WITH_THIS]
-        leave_way(tree, clause, follower.queue, n_old)
+        output.counters[N_PAIRS] = output.counters[N_PAIRS_AND_CURRENT]
+        leave_path(tree, clause, path_scratch.queue, n_old)
         enter_leaves(tree, clauses, work, options, clause, n_visits)
         is_drifted = note_changes(tree, work, options, n_visits, 1)
         state[POSITION] += 1

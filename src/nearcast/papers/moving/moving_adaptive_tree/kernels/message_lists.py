@@ -1,4 +1,4 @@
-"""Append to the list of a node, free it; clear all lists of the dead, or of the room they do not use."""
+"""Lists of messages at nodes: append, free, drop the dead, pack; and store messages at the nodes they reach."""
 
 from __future__ import annotations
 
@@ -29,7 +29,15 @@ from nearcast.papers.boolean.adaptive_tree.layout import (
     SIZE,
 )
 from nearcast.papers.boolean.quadtrees.kernels.lists import keyword_bit
-from nearcast.papers.moving.moving_adaptive_tree.layout import BEGIN, COUNT, LIST_FIELDS, N_COPIES, N_USED, ROOM, WANTED_USED
+from nearcast.papers.moving.moving_adaptive_tree.layout import (
+    BEGIN,
+    CAPACITY,
+    COUNT,
+    LIST_FIELDS,
+    N_COPIES,
+    N_USED,
+    NEEDED_USED,
+)
 
 _LARGEST = 3.0e38
 _MORE_NODES = 64
@@ -40,13 +48,13 @@ _MORE_NODES = 64
 
 @inline_kernel
 def rounded(value):
-    """A coordinate as it stands in lists. Rounding keeps the order, so that a closed interval loses nothing."""
+    """Round a coordinate for lists. Rounding is monotone, so that a closed interval loses nothing."""
     return np.float32(min(max(value, -_LARGEST), _LARGEST))
 
 
 @inline_kernel
 def bits_of(rank, n_ranks):
-    """The bits of keywords, given by their places in the order."""
+    """The bits of keywords, by their ranks."""
     bits = np.int64(0)
     for at in range(n_ranks):
         bits |= keyword_bit(rank[at])
@@ -54,86 +62,86 @@ def bits_of(rank, n_ranks):
 
 
 @inline_kernel
-def list_room(size):
-    """The room of a full list that takes one more."""
+def list_capacity(size):
+    """The new capacity of a full list."""
     return chunk_capacity(size + 1 + size // 4)
 
 
 @inline_kernel
 def append_message(lists, number, slot, bits, x, y):
-    """Add a message to the list of a node; there is room."""
-    own, entry_slot, signature, place, head = lists.own, lists.slot, lists.signature, lists.place, lists.head
+    """Append a message to the list of a node; the arrays are large enough."""
+    node_list, entry_slot, signature, point, head = lists.node_list, lists.slot, lists.signature, lists.point, lists.head
     record = LIST_FIELDS * number
-    begin, size = own[record + BEGIN], own[record + COUNT]
-    if size == own[record + ROOM]:
-        room = list_room(size)
-        moved = take_chunk(lists.free, entry_slot, head, N_USED, room)
+    begin, size = node_list[record + BEGIN], node_list[record + COUNT]
+    if size == node_list[record + CAPACITY]:
+        capacity = list_capacity(size)
+        moved = take_chunk(lists.free, entry_slot, head, N_USED, capacity)
         for i in range(size):
             entry_slot[moved + i] = entry_slot[begin + i]
             signature[moved + i] = signature[begin + i]
-            place[2 * (moved + i)], place[2 * (moved + i) + 1] = place[2 * (begin + i)], place[2 * (begin + i) + 1]
-        give_back(lists.free, entry_slot, begin, own[record + ROOM])
-        own[record + BEGIN], own[record + ROOM] = moved, room
+            point[2 * (moved + i)], point[2 * (moved + i) + 1] = point[2 * (begin + i)], point[2 * (begin + i) + 1]
+        give_back(lists.free, entry_slot, begin, node_list[record + CAPACITY])
+        node_list[record + BEGIN], node_list[record + CAPACITY] = moved, capacity
         begin = moved
     entry = begin + size
     entry_slot[entry], signature[entry] = slot, bits
-    place[2 * entry], place[2 * entry + 1] = x, y
-    own[record + COUNT] = size + 1
+    point[2 * entry], point[2 * entry + 1] = x, y
+    node_list[record + COUNT] = size + 1
     head[N_COPIES] += 1
 
 
 @inline_kernel
 def empty_list(lists, number):
-    """Give back the list of a node."""
-    own, record = lists.own, LIST_FIELDS * number
-    lists.head[N_COPIES] -= own[record + COUNT]
-    give_back(lists.free, lists.slot, own[record + BEGIN], own[record + ROOM])
-    own[record + BEGIN], own[record + COUNT], own[record + ROOM] = 0, 0, 0
+    """Free the list of a node."""
+    node_list, record = lists.node_list, LIST_FIELDS * number
+    lists.head[N_COPIES] -= node_list[record + COUNT]
+    give_back(lists.free, lists.slot, node_list[record + BEGIN], node_list[record + CAPACITY])
+    node_list[record + BEGIN], node_list[record + COUNT], node_list[record + CAPACITY] = 0, 0, 0
 
 
 @kernel
 def drop_dead(lists, is_alive, n_nodes):
-    """Take the dead out of every list."""
-    own, slot, signature, place, head = lists.own, lists.slot, lists.signature, lists.place, lists.head
+    """Drop dead messages from all lists."""
+    node_list, slot, signature, point, head = lists.node_list, lists.slot, lists.signature, lists.point, lists.head
     for number in range(n_nodes):
         record = LIST_FIELDS * number
-        begin, n = own[record + BEGIN], own[record + COUNT]
-        kept = begin
+        begin, n = node_list[record + BEGIN], node_list[record + COUNT]
+        n_live = begin
         for entry in range(begin, begin + n):
             if is_alive[slot[entry]]:
-                slot[kept], signature[kept] = slot[entry], signature[entry]
-                place[2 * kept], place[2 * kept + 1] = place[2 * entry], place[2 * entry + 1]
-                kept += 1
-        own[record + COUNT] = kept - begin
-        head[N_COPIES] -= n - (kept - begin)
+                slot[n_live], signature[n_live] = slot[entry], signature[entry]
+                point[2 * n_live], point[2 * n_live + 1] = point[2 * entry], point[2 * entry + 1]
+                n_live += 1
+        node_list[record + COUNT] = n_live - begin
+        head[N_COPIES] -= n - (n_live - begin)
 
 
 @kernel
 def packed_size(lists, n_nodes):
-    """How many entries all lists would take one after the other, each with some room."""
-    own, size = lists.own, 0
+    """The number of entries that all lists take when packed, each with its capacity."""
+    node_list, size = lists.node_list, 0
     for number in range(n_nodes):
-        n = own[LIST_FIELDS * number + COUNT]
+        n = node_list[LIST_FIELDS * number + COUNT]
         if n > 0:
-            size += list_room(n)
+            size += list_capacity(n)
     return size
 
 
 @kernel
 def pack_lists(lists, n_nodes, packed):
-    """Copy all lists one after the other to where `packed` has room; nothing is free afterwards."""
-    own, begin = lists.own, 0
+    """Copy all lists to `packed`, one after the other; nothing is free afterwards."""
+    node_list, begin = lists.node_list, 0
     for number in range(n_nodes):
         record = LIST_FIELDS * number
-        old, n = own[record + BEGIN], own[record + COUNT]
+        old, n = node_list[record + BEGIN], node_list[record + COUNT]
         for i in range(n):
             packed.slot[begin + i], packed.signature[begin + i] = lists.slot[old + i], lists.signature[old + i]
-            packed.place[2 * (begin + i)], packed.place[2 * (begin + i) + 1] = (
-                lists.place[2 * (old + i)],
-                lists.place[2 * (old + i) + 1],
+            packed.point[2 * (begin + i)], packed.point[2 * (begin + i) + 1] = (
+                lists.point[2 * (old + i)],
+                lists.point[2 * (old + i) + 1],
             )
-        own[record + BEGIN], own[record + ROOM] = begin, list_room(n) if n > 0 else 0
-        begin += own[record + ROOM]
+        node_list[record + BEGIN], node_list[record + CAPACITY] = begin, list_capacity(n) if n > 0 else 0
+        begin += node_list[record + CAPACITY]
     lists.free[:] = NO_CHUNK
     lists.head[N_USED] = begin
 
@@ -143,9 +151,9 @@ def pack_lists(lists, n_nodes, packed):
 
 @kernel
 def make_child(tree, wanted, record, block_at):
-    """An empty leaf at a place of the block, or as the child that every message enters (negative); NO_NODE: no room.
+    """Create an empty leaf at a position of the block, or as the child for all messages (negative). NO_NODE: no capacity.
 
-    Paper: messages are stored only where there are leaves, and are lost to a clause that comes where none was.
+    Paper: messages are stored only where there are leaves, and a clause that creates a leaf later does not find them.
     """
     tree = borrow(tree)
     node, block, head = tree.node, tree.block, tree.head
@@ -163,7 +171,7 @@ def make_child(tree, wanted, record, block_at):
 
 @kernel
 def count_cuts(block, cuts, n_cuts, rank, at, n_ranks):
-    """How many cuts have a keyword of the message from `at` on."""
+    """The number of cuts that contain a keyword of the message from `at` on."""
     block, rank = borrow(block), borrow(rank)
     n, before, cut = 0, -1, 0
     for i in range(at, n_ranks):
@@ -175,10 +183,11 @@ def count_cuts(block, cuts, n_cuts, rank, at, n_ranks):
 
 
 @kernel
-def choose_places(tree, wanted, scratch, n_ranks, x, y, number, at, limit, is_refining):
-    """Write the nodes that are to hold a message that has come to a node; returns how many, or -1 if room for nodes is short.
+def choose_nodes(tree, wanted, scratch, n_ranks, x, y, number, at, limit, is_refining):
+    """Write the nodes that will hold a message that has come to a node; returns how many, or -1 if there are too few free
+    nodes.
 
-    Not more than `limit` of them: where going on would make more, the message stays above.
+    At most `limit` nodes: where going on would make more, the message stays above.
     """
     tree, scratch = borrow(tree), borrow(scratch)
     node, block, bound = tree.node, tree.block, tree.bound
@@ -186,9 +195,9 @@ def choose_places(tree, wanted, scratch, n_ranks, x, y, number, at, limit, is_re
     queue[0], position[0] = number, at
     n_queued, n_done, n_targets = 1, 0, 0
     while n_done < n_queued:
-        own, at = queue[n_done], position[n_done]
+        node_number, at = queue[n_done], position[n_done]
         n_done += 1
-        record = NODE_FIELDS * own
+        record = NODE_FIELDS * node_number
         kind, first = node[record + KIND], node[record + FIRST]
         n_cuts = node[record + SIZE]
         cuts = first + BLOCK_FIELDS + n_cuts
@@ -198,7 +207,7 @@ def choose_places(tree, wanted, scratch, n_ranks, x, y, number, at, limit, is_re
         elif kind != LEAF:
             n_children = 2
         if kind == LEAF or n_targets + (n_queued - n_done) + n_children > limit:
-            target[n_targets] = own
+            target[n_targets] = node_number
             n_targets += 1
             continue
         if kind == KEYWORD:
@@ -232,25 +241,25 @@ def choose_places(tree, wanted, scratch, n_ranks, x, y, number, at, limit, is_re
 
 
 @kernel
-def has_list_room(lists, target, n_targets):
-    """Whether the lists of these nodes can take one more message each, whatever has been freed."""
+def has_list_capacity(lists, target, n_targets):
+    """Whether the lists of these nodes can take one more message each, without freed chunks."""
     lists, target = borrow(lists), borrow(target)
-    own, n_used = lists.own, lists.head[N_USED]
+    node_list, n_used = lists.node_list, lists.head[N_USED]
     for i in range(n_targets):
         record = LIST_FIELDS * target[i]
-        if own[record + COUNT] == own[record + ROOM]:
-            n_used += list_room(own[record + COUNT])
-    lists.head[WANTED_USED] = n_used
+        if node_list[record + COUNT] == node_list[record + CAPACITY]:
+            n_used += list_capacity(node_list[record + COUNT])
+    lists.head[NEEDED_USED] = n_used
     return n_used <= lists.slot.size
 
 
 @kernel
 def store_from(tree, lists, messages, wanted, scratch, slot, number, at, n_ranks, limit, is_refining):
-    """Store a message, whose keywords are ranked, at or below a node; returns whether there was room (else nothing is)."""
+    """Store a message with ranked keywords at or below a node; returns False, and stores nothing, if capacity ran out."""
     tree, lists, messages, scratch = borrow(tree), borrow(lists), borrow(messages), borrow(scratch)
     x, y = messages.x0[slot], messages.y0[slot]
-    n_targets = choose_places(tree, wanted, scratch, n_ranks, x, y, number, at, limit, is_refining)
-    if n_targets < 0 or not has_list_room(lists, scratch.target, n_targets):
+    n_targets = choose_nodes(tree, wanted, scratch, n_ranks, x, y, number, at, limit, is_refining)
+    if n_targets < 0 or not has_list_capacity(lists, scratch.target, n_targets):
         return False
     target, bits = scratch.target, bits_of(scratch.rank, n_ranks)
     for i in range(n_targets):
@@ -260,7 +269,7 @@ def store_from(tree, lists, messages, wanted, scratch, slot, number, at, n_ranks
 
 @kernel
 def store_messages(tree, lists, messages, wanted, scratch, slots, first, limit, is_refining):
-    """Store the messages from position `first` of `slots` on; returns where room was short, or the end."""
+    """Store the messages from position `first` of `slots` on; returns where capacity ran out, or the end."""
     tree, lists, messages, scratch, slots = borrow(tree), borrow(lists), borrow(messages), borrow(scratch), borrow(slots)
     keyword_first, n_keywords, keyword = messages.keyword_first, messages.n_keywords, messages.keyword
     rank_of, rank = tree.rank, scratch.rank
