@@ -99,7 +99,7 @@ def test_new_clauses_wait_in_a_buffer_until_a_rebuild(messages: MessageBatch) ->
     assert message.tolist() == sorted(message.tolist())
     assert sorted(clause[message == 0].tolist()) == list(range(40))
     assert index.explain(store, messages, 3) == ["built"]
-    assert index.explain(store, messages, 39)[0].startswith("side buffer of 30")
+    assert index.explain(store, messages, 39)[0].startswith("buffer of 30")
 
     again = BufferedScan(Parameters())
     again.restore(index.arrays())
@@ -116,7 +116,7 @@ def test_new_clauses_wait_in_a_buffer_until_a_rebuild(messages: MessageBatch) ->
 def test_an_index_without_merges_wants_none() -> None:
     store, index = ClauseStore(), Scan(Scan.parameters_class())
     assert not index.wants_merge
-    with pytest.raises(NotImplementedError, match="scan is always in shape"):
+    with pytest.raises(NotImplementedError, match="scan has nothing to merge"):
         index.begin_merge(store)
-    with pytest.raises(NotImplementedError, match="scan is always in shape"):
+    with pytest.raises(NotImplementedError, match="scan has nothing to merge"):
         index.finish_merge(store, None)

@@ -14,7 +14,7 @@ from nearcast.moving.live_messages import LiveMessages
 
 
 @pytest.mark.parametrize(
-    ("index", "parameters", "told"),
+    ("index", "parameters", "message"),
     [
         ("nothing", {}, "no moving index 'nothing'; expected 'auto' or one of moving_scan"),
         ("moving_scan", {"side": 3}, "takes no parameters"),
@@ -32,8 +32,8 @@ from nearcast.moving.live_messages import LiveMessages
         ("moving_grid", {"first_level": 13}, "first_level=13 is not possible; expected 1 to 12"),
     ],
 )
-def test_what_is_not_possible_is_explained(index: str, parameters: dict[str, Any], told: str) -> None:
-    with pytest.raises(IndexParameterError, match=told):
+def test_what_is_not_possible_is_explained(index: str, parameters: dict[str, Any], message: str) -> None:
+    with pytest.raises(IndexParameterError, match=message):
         nc.MovingMatcher(index, **parameters)
 
 
@@ -56,7 +56,7 @@ def test_the_tree_keeps_a_message_at_no_more_nodes_than_allowed() -> None:
         assert int(matcher.stats()["message_copies"]) <= 50 * limit
 
 
-def test_an_index_that_forgets_all_at_once_sweeps_nothing() -> None:
+def test_an_index_that_drops_dead_messages_at_once_collects_nothing() -> None:
     index = create(MOVING_INDEXES, "moving_scan", {})
     assert not index.collects_dead
     assert not index.collect_dead(LiveMessages(), 1)

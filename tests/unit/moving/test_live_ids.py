@@ -33,10 +33,10 @@ def test_a_random_life_gives_what_a_dict_gives(kind: str) -> None:
         assert ids.find(column(kind, asked)).tolist() == [slot_of.get(number, ABSENT) for number in asked]
         held = list(slot_of)
         assert ids.take(np.array([slot_of[number] for number in held], np.int32)) == column(kind, held)
-        gone = [number for number in held if rng.random() < 0.3]
-        dead = np.array([slot_of.pop(number) for number in gone], np.int32)
+        removed = [number for number in held if rng.random() < 0.3]
+        dead = np.array([slot_of.pop(number) for number in removed], np.int32)
         ids.remove(dead)
-        again = [*gone[:3], 999, *list(slot_of)[:2]]
+        again = [*removed[:3], 999, *list(slot_of)[:2]]
         assert ids.find_in_slots(column(kind, again), dead).tolist() == [
             *dead[:3].tolist(),
             *[ABSENT] * (len(again) - len(dead[:3])),
@@ -57,7 +57,7 @@ def test_repeated_ids_are_marked_from_the_second_on(kind: str) -> None:
     assert ids.find_in_slots(column(kind, [1]), np.empty(0, np.int32)).tolist() == [ABSENT]
 
 
-def test_texts_with_one_key_are_told_apart_by_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_with_one_key_are_distinguished_by_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     def one_key(start: object, data: object, key: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
         key[:] = 7
 

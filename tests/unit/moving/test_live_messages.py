@@ -1,4 +1,4 @@
-"""The store of living messages: slots, words, the clock, saving."""
+"""The store of live messages: slots, keywords, the clock, saving."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def test_slots_and_words_are_used_again_after_release() -> None:
         assert [words_at(store, slot) for slot in slots.tolist()] == sets
         assert store.ids.take(slots).to_pylist() == ids
         assert store.batch(slots, 100).arrays.keyword.tolist() == [word for words in sets for word in words]
-        gone = store.expire(round_ + 1.0)
-        assert store.ids.take(gone).to_pylist()
+        expired = store.expire(round_ + 1.0)
+        assert store.ids.take(expired).to_pylist()
         store.release()
     assert store.n_slots == 40
     assert store.n_bytes < 100_000

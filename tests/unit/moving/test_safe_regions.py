@@ -1,4 +1,4 @@
-"""Subscribers who keep silent in their safe regions: what they are promised, and that it holds."""
+"""Subscribers that do not report in their safe regions: the regions they get, and that these are right."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_only_messages_between_in_and_out_make_a_contact() -> None:
     alone.where = nc.Circle(0.9, 0, 2)
     assert alone.matcher.publish([nc.Message(5, ["a"], (-1.5, 0)), nc.Message(6, ["a"], (2.5, 0))]) == [nc.Change(1, 6, 1)]
     assert alone.asked == [[1]]
-    # Nothing is promised any more.
+    # The safe regions are cancelled.
     alone.matcher.publish([nc.Message(7, ["a"], (1.5, 0))])
     assert len(alone.asked) == 1
     traffic = alone.matcher.traffic
@@ -108,7 +108,7 @@ def test_a_circle_across_the_antimeridian_must_be_reported() -> None:
     assert region.radius == 0
 
 
-def test_promises_outlive_the_clearing_away_of_the_dead(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_safe_regions_stay_valid_when_dead_clauses_are_cleared_away(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nearcast.moving.safe_regions.circles._LEAST_DEAD", 0)
     monkeypatch.setattr("nearcast.engine.subscription_store._LEAST_DEAD", 0)
     asked: list[list[Id]] = []
@@ -139,7 +139,7 @@ def test_a_message_deep_inside_leaves_room_for_safe_cells(index: str, monkeypatc
         assert region.meets(nc.Box(0.05, 0, 0.05, 0), "plane")
 
 
-def test_a_matcher_that_is_opened_has_promised_nothing(tmp_path: Path) -> None:
+def test_an_opened_matcher_has_assigned_no_safe_regions(tmp_path: Path) -> None:
     alone = Alone(nc.Circle(0, 0, 2))
     alone.matcher.publish([nc.Message(1, ["a"], (3, 0))])
     alone.matcher.safe_regions([1])

@@ -1,4 +1,4 @@
-"""Subscriptions of several moving matchers are brought together in one, where they are, and nobody is told."""
+"""A matcher takes over subscriptions of several others, with their positions, and reports no changes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_what_travelled_elsewhere_is_taken_over_where_it_is() -> None:
     assert {id: first.current(id) for id in (1, 3, 4, 5)} == {1: {7}, 3: set(), 4: {8}, 5: {7}}
     assert first.now == 0
     assert {(c.subscription_id, c.message_id, c.change) for c in first.advance(9)} == {(1, 7, -1), (5, 7, -1)}
-    # Nothing of it was told, and it goes on as any other.
+    # Nothing was reported, and it works like any other.
     assert [(c.subscription_id, c.change) for c in first.move({4: AWAY, 5: AWAY})] == [(4, -1)]
 
 
@@ -59,8 +59,8 @@ def test_numbers_are_taken_over_and_kinds_are_not_mixed() -> None:
     first, second, other = (nc.MovingMatcher(space="plane") for _ in range(3))
     second.subscribe([nc.Subscription(1, keywords=[70, 7]), nc.Subscription(2, keywords=[])])
     first.take_over([some(second, 1, 2)])
-    told = first.publish([nc.Message(5, keywords=[7, 70], location=(0, 0)), nc.Message(6, keywords=[7], location=(0, 0))])
-    assert {(c.subscription_id, c.message_id) for c in told} == {(1, 5), (2, 5), (2, 6)}
+    changes = first.publish([nc.Message(5, keywords=[7, 70], location=(0, 0)), nc.Message(6, keywords=[7], location=(0, 0))])
+    assert {(c.subscription_id, c.message_id) for c in changes} == {(1, 5), (2, 5), (2, 6)}
     other.subscribe([nc.Subscription(1, keywords=["seven"])])
     with pytest.raises(nc.NearcastError, match="keep to one kind"):
         first.take_over([some(other, 1)])

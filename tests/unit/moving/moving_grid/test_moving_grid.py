@@ -1,4 +1,4 @@
-"""Moving grids that grow, shrink, run out of room, and forget."""
+"""Moving grids that grow, shrink, run out of capacity, and drop dead messages."""
 
 from __future__ import annotations
 
@@ -168,12 +168,12 @@ def test_long_lists_and_many_keywords() -> None:
         both.move(dict(enumerate(boxes(rng, 40, 12))))
 
 
-def test_the_way_through_the_index_is_told(tmp_path: Path) -> None:
+def test_the_path_through_the_index_is_explained(tmp_path: Path) -> None:
     matcher = nc.MovingMatcher("moving_grid", "plane", **SMALL)
     matcher.subscribe([nc.Subscription(i, ["a"], nc.Box(0, 0, 1, 1)) for i in range(6)])
     matcher.subscribe([nc.Subscription(10, [], nc.Box(0, 0, 1, 1))])
-    told = matcher.explain(nc.Message(1, ["b"], (0, 0)), 3).path
-    assert told == ("keyword 0: 6 clauses in grid of 4 x 4 cells, not visited: the message lacks that keyword",)
+    path = matcher.explain(nc.Message(1, ["b"], (0, 0)), 3).path
+    assert path == ("keyword 0: 6 clauses in grid of 4 x 4 cells, not visited: the message lacks that keyword",)
     assert matcher.explain(nc.Message(1, ["b"], (0, 0)), 10).path == (
         "clauses without keywords: 1 clauses in one list, visited",
     )
@@ -186,7 +186,7 @@ def test_the_way_through_the_index_is_told(tmp_path: Path) -> None:
     params=["scratch._FIRST_CAPACITY", "scratch._FIRST_LISTS", "keyword_grid._FEWEST_BLOCKS", "keyword_grid._FEWEST_SLOTS"]
 )
 def _tiny_arrays(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    # One kind at a time: whatever lacks room, several arrays grow together.
+    # One kind at a time, because several arrays grow together.
     monkeypatch.setattr(f"nearcast.moving.moving_grid.{request.param}", 4 if request.param.endswith("SLOTS") else 1)
 
 

@@ -162,7 +162,7 @@ def match_messages(grid, delta, clauses, messages, width, first, n_out, scratch)
         np.zeros(GROUP, np.int64),
     )
     chain_at = np.empty(2 * width * GROUP if has_delta else 0, np.int64)
-    late_keys, n_chain_keys = np.empty(4 * width * GROUP + 2 if has_delta else 0, np.int64), np.empty(GROUP, np.int64)
+    chain_keys, n_chain_keys = np.empty(4 * width * GROUP + 2 if has_delta else 0, np.int64), np.empty(GROUP, np.int64)
     prefetch_directory(directory, message_start, keyword, first, min(first + GROUP, n_messages))
     group = first
     while group < n_messages:
@@ -193,7 +193,7 @@ def match_messages(grid, delta, clauses, messages, width, first, n_out, scratch)
                 group,
                 last,
                 width,
-                late_keys,
+                chain_keys,
                 n_chain_keys,
             )
         fill_filters(message_start, keyword, group, last, filters)
@@ -204,7 +204,7 @@ def match_messages(grid, delta, clauses, messages, width, first, n_out, scratch)
         delta_end[:] = 0
         n_candidates = 0
         if has_delta:
-            find_chains(delta_slot, block, last - group, width, late_keys, n_chain_keys, chain_at, n_chains)
+            find_chains(delta_slot, block, last - group, width, chain_keys, n_chain_keys, chain_at, n_chains)
             n_candidates = scan_chains(
                 block,
                 chain_at,

@@ -93,7 +93,7 @@ def test_without_messages_moving_costs_nothing() -> None:
     assert node.cost() == 0.0
 
 
-def test_the_tree_is_built_anew_once_most_velocities_are_known() -> None:
+def test_the_tree_is_rebuilt_once_most_velocities_are_known() -> None:
     matcher = nc.MovingMatcher("moving_adaptive_tree", "plane", costs="moving", leaf_size=8, fanout=16, rebuild="never")
     rng = np.random.default_rng(5)
     low = rng.uniform(0, 100, (300, 2))

@@ -1,4 +1,4 @@
-"""The tree that holds messages, while crowds come together and part, so that nodes fill, empty and are built anew."""
+"""The tree with messages, while crowds gather and scatter, so that nodes fill, empty and are rebuilt."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_a_clause_with_many_keywords_travels() -> None:
 
 @pytest.mark.parametrize("is_moving", [False, True])
 def test_a_leaf_with_hundreds_of_messages_is_divided(is_moving: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    # More copies than there is room for: the tree must be given more while it hands them down.
+    # More copies than there is capacity for: the lists must grow while messages are reinserted.
     monkeypatch.setattr("nearcast.papers.moving.moving_adaptive_tree.tree_with_messages._MORE_CAPACITY", 1.0)
     matcher = nc.MovingMatcher("moving_adaptive_tree", "plane", leaf_size=8, fanout=4, priority="space", max_copies=4.0)
     near = [nc.Box(i, 0, i + 0.5, 1) for i in range(6)]
