@@ -141,7 +141,7 @@ class MovingMatcher:
         numbers = store.numbers_of(new)
         if self._protocol is not None:
             self._protocol.cancel(state, numbers)
-        before = state.results(numbers).copied()
+        before = state.results(numbers)
         state.remove(numbers)
         n_before = store.clauses.n_alive
         slots = store.put(new, numbers)

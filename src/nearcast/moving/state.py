@@ -46,7 +46,7 @@ class MovingState:
     # --- results -----------------------------------------------------------------------------------------------------
 
     def results(self, numbers: NDArray[np.int32]) -> Groups:
-        """The messages in the results of these subscriptions now; the keys are subscriptions."""
+        """The messages in the results of these subscriptions now, copied; the keys are subscriptions."""
         first, count = self.subscriptions.clauses.spans(numbers)
         slots = np.repeat(first, count)
         slots += np.arange(len(slots), dtype=np.int32) - np.repeat(np.cumsum(count) - count, count).astype(np.int32)
@@ -54,7 +54,7 @@ class MovingState:
             return NO_PAIRS
         groups, work = self.index.find_messages(self.subscriptions.clauses, self.messages, slots, empty_boxes(len(slots)))
         self._count(work)
-        return self._by_subscription(groups)
+        return self._by_subscription(groups).copied()
 
     def match_new(self, slots: NDArray[np.int32], batch: MessageBatch) -> Groups:
         """File new messages; returns the subscriptions that they match. The keys are messages."""
