@@ -46,7 +46,7 @@ class MovingState:
     # --- results -----------------------------------------------------------------------------------------------------
 
     def results(self, numbers: NDArray[np.int32]) -> Groups:
-        """The messages in the results of these subscriptions now, by subscription, in memory of their own."""
+        """The messages in the results of these subscriptions now, copied; the keys are subscriptions."""
         first, count = self.subscriptions.clauses.spans(numbers)
         slots = np.repeat(first, count)
         slots += np.arange(len(slots), dtype=np.int32) - np.repeat(np.cumsum(count) - count, count).astype(np.int32)
