@@ -385,11 +385,11 @@ def test_a_lower_level_gives_the_same_answers(level: str, features: str) -> None
         "from unit.moving.moving_grid.test_simd_alive import check_alive, check_alive_by_hand\n"
         "check_alive_by_hand()\n"
         "check_alive(13)\n"
-        "from unit.boolean.frequency_grid.worlds import RandomWorld, built, expected, filed, found\n"
+        "from unit.boolean.frequency_grid.worlds import RandomWorld, built, expected_pairs, filed, matched_pairs\n"
         "for seed in range(8):\n"
         "    world = RandomWorld(seed)\n"
         "    store, batch = filed(world.clauses(400)), world.messages(60, 0.0)\n"
-        "    assert found(built(store), store, batch) == expected(store, batch), seed\n"
+        "    assert matched_pairs(built(store), store, batch) == expected_pairs(store, batch), seed\n"
     )
     environment = {**os.environ, "NUMBA_CPU_FEATURES": features, "PYTHONPATH": os.pathsep.join(sys.path)}
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
