@@ -158,6 +158,7 @@ def test_a_merge_runs_beside_readers_and_loses_nothing() -> None:
                 one.subscribe_table(subscriptions(300, first))
                 one.unsubscribe(range(first, first + 40, 3))
         matcher.wait_for_merge()
+        assert not matcher.is_merging
     finally:
         stop.set()
         reader.join()

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import nearcast as nc
 from nearcast.columns.identifiers import id_array
 from nearcast.columns.messages import MessageBatch
 from nearcast.kernels.layouts import MessageArrays
@@ -80,3 +81,14 @@ def test_saved_and_opened_is_the_same_store(kind: str) -> None:
     assert [words_at(again, slot) for slot in slots.tolist()] == [[7], [8], []]
     assert set(again.ids.take(again.expire(5.0)).to_pylist()) == {ids[4], ids[6], ids[7]}
     assert again.ids.find(id_array([ids[3], ids[4]])).tolist() == [3, ABSENT]
+
+
+def test_ids_of_another_kind_are_rejected_row_by_row() -> None:
+    matcher = nc.MovingMatcher("moving_scan", "plane")
+    matcher.subscribe([nc.Subscription("s", ["oak"], nc.Box(0, 0, 1, 1))])
+    matcher.publish_table(pa.table({"id": [1, 2], "keywords": [["oak"]] * 2, "x": [0.5] * 2, "y": [0.5] * 2}))
+    changes = matcher.publish_table(pa.table({"id": ["a", "b"], "keywords": [["oak"]] * 2, "x": [0.5] * 2, "y": [0.5] * 2}))
+    assert changes.num_rows == 0
+    assert [row for row, _ in matcher.report.rejected] == [0, 1]
+    assert all("of another kind" in reason for _, reason in matcher.report.rejected)
+    assert matcher.current("s") == {1, 2}

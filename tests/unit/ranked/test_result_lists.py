@@ -12,6 +12,7 @@ import pytest
 
 import nearcast as nc
 from nearcast.ranked.impact_grid.index import ImpactGrid
+from nearcast.ranked.result_lists import AboveThreshold
 from nearcast.ranked.tick_engine import TickEngine
 
 N_SUBSCRIPTIONS = 24
@@ -179,3 +180,9 @@ def test_lists_are_refilled_together_before_they_lack_messages(monkeypatch: pyte
     assert n_refills > 40
     # What is left are lists that get a low reserve and lack messages within the same two.
     assert n_alone < n_refills / 4
+
+
+def test_a_list_above_a_threshold_fetches_what_it_keeps() -> None:
+    kind = AboveThreshold()
+    for k in (1, 20, 300):
+        assert k <= kind.n_to_fetch(k) == kind.n_kept(k) <= kind.capacity(k)

@@ -38,11 +38,6 @@ class SafeCells(SafeRegions):
         self._seen: NDArray[np.int64] = np.zeros(n_columns * n_columns, np.int64)
         self._mark = 0
 
-    @property
-    def n_cells(self) -> int:
-        """The number of safe cells of all subscribers together."""
-        return sum(map(len, self._cells.values()))
-
     def assign(self, state: MovingState, numbers: NDArray[np.int32]) -> dict[int, Region]:
         if state.subscriptions.space.is_lonlat:
             raise NearcastError("safe regions of cells need space='plane'; use safe_region=True in lonlat")

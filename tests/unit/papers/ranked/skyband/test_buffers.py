@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import nearcast as nc
 from nearcast.papers.ranked.skyband.kernels.buffers import (
     ADMITTED,
     ADMITTED_AND_TRUNCATED,
@@ -109,3 +110,27 @@ def test_a_journal_without_room_says_so(capacity: int) -> None:
     subscriptions.put(RankedSubscriptionBatch(numbers, place, place, place, numbers + K, np.array([0, 1]), numbers), np.ones(1))
     assert snapshot_lists(snapshots, subscriptions.layout(), of, numbers, 0) == (0 if capacity == 1 else 1)
     assert snapshot_list(snapshots, of, K, 0) == (capacity == 2)
+
+
+def test_replaced_subscriptions_are_compared_when_snapshots_lack_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    def changes() -> list[tuple[object, ...]]:
+        ranker = nc.Ranker(nc.CountWindow(20), index="individually_pruned", space="plane", bounds=nc.Box(0, 0, 10, 10))
+        wide = [nc.RankedSubscription(number, ["oak"], (5.0, 5.0), k=4) for number in range(3)]
+        # Lists that the window fills need no snapshot yet.
+        ranker.publish([nc.Message(number, ["oak"], (number, 5.0)) for number in range(8)])
+        ranker.subscribe(wide)
+        moved = [nc.RankedSubscription(number, ["oak"], (0.0, 5.0), k=4) for number in range(3)]
+        return sorted((c.subscription_id, c.message_id, c.change) for c in ranker.subscribe(moved))
+
+    expected = changes()
+    monkeypatch.setattr("nearcast.papers.ranked.skyband.tick_index._FIRST_CAPACITY", 1)
+    assert changes() == expected
+    assert len(expected) > 3
+
+
+def test_an_index_of_the_papers_finds_subscriptions_when_a_message_arrives_and_not_before() -> None:
+    ranker = nc.Ranker(nc.CountWindow(20), index="individually_pruned", space="plane", bounds=nc.Box(0, 0, 1, 1))
+    index: Any = ranker._engine.shards[0].index
+    for find in (index.find, index.find_more):
+        with pytest.raises(NotImplementedError, match="in run_ticks"):
+            find()
