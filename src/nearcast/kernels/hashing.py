@@ -55,11 +55,12 @@ def find(slot, key, at):
 def find_value(slot, key, at, absent):
     """The value of a key, or `absent`; the search begins at slot `at`, the home of the key."""
     n_slots = slot.size // 2
-    while slot[2 * at] != FREE:
-        if slot[2 * at] == key:
-            return slot[2 * at + 1]
+    # Most searches end at the first slot with the key.
+    while slot[2 * at] != key:
+        if slot[2 * at] == FREE:
+            return np.int64(absent)
         at = at + 1 if at + 1 < n_slots else 0
-    return np.int64(absent)
+    return slot[2 * at + 1]
 
 
 @inline_kernel
