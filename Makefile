@@ -86,8 +86,8 @@ types: $(VENV)/.ready-dev ## mypy, strict
 
 .PHONY: test-unit
 test-unit: $(VENV)/.ready-dev ## all tests, compiled, with the Spark slice, the service and the console
-	@$(MAKE) --no-print-directory console || echo "The console could not be built (npm?): its tests are skipped."
-	@$(BIN)/nearcast warm
+	@$(if $(T),,$(MAKE) --no-print-directory console || echo "The console could not be built (npm?): its tests are skipped.")
+	@$(if $(T),,$(BIN)/nearcast warm)
 	@$(PYTEST) $(ALL_TESTS) $(T)
 
 .PHONY: test-nojit
